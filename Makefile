@@ -1,0 +1,33 @@
+# Two commands set everything up: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+# Two OpenMP threads that spin while they wait slow each other down on a busy machine.
+export OMP_WAIT_POLICY := passive
+
+.PHONY: demo test check bench clean
+
+demo: .venv/demo-ready
+	$(BIN)/sle demo
+
+test: .venv/dev-ready
+	$(BIN)/python -m pytest -n 2
+
+check: .venv/dev-ready
+	scripts/check
+
+bench: .venv/dev-ready
+	$(BIN)/python benchmarks/bench_table.py
+
+clean:
+	rm -rf .venv
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo-ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
+	touch $@
+
+.venv/dev-ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@ .venv/demo-ready
