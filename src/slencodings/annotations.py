@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+
+from slencodings.columns import (
+    ANNOTATOR,
+    ITEM,
+    LABEL,
+    ROW,
+    UNCERTAINTY,
+    Frame,
+    look_up,
+    probability,
+    to_arrays,
+)
+from slencodings.survey import Duplicates, Missing, survey
 
 
 @dataclass(frozen=True)
@@ -39,14 +53,15 @@ class Annotations:
     @property
     def vectors(self) -> NDArray[np.float64]:
         """The labels as vectors (R, K)."""
-        return self.y if self.soft else np.eye(len(self.labels))[self.y]
+        if self.soft:
+            return self.y
+        return np.eye(len(self.labels), dtype=np.float64)[self.y]
 
     def sums(self, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Add up the labels of each item, each times its weight: an array (N, K).
 
-        >>> crowd = Annotations(*(np.asarray(x) for x in (
-        ...     [0, 0, 1], [0, 1, 0], [1, 1, 0], [0.0, 0.5, 0.0], ["p", "q"], ["ann", "bob"], [0, 1])))
-        >>> crowd.sums()
+        >>> crowd = {"item": ["p", "p", "q"], "label": [1, 1, 0]}
+        >>> from_table(crowd, item="item", label="label").sums()
         array([[0., 2.],
                [1., 0.]])
         """
@@ -55,11 +70,9 @@ class Annotations:
             weighted = self.y if weight is None else self.y * weight[:, None]
             columns = [np.bincount(self.item, column, shape[0]) for column in weighted.T]
             return np.stack(columns, axis=-1)
-        return (
-            np.bincount(self.item * shape[1] + self.y, weight, shape[0] * shape[1])
-            .reshape(shape)
-            .astype(float)
-        )
+        cells = self.item * shape[1] + self.y
+        counted: NDArray[Any] = np.bincount(cells, weight, shape[0] * shape[1])
+        return counted.reshape(shape).astype(float)
 
     def per_annotation(self, reliability: Any) -> NDArray[np.float64]:
         """Reliability as one number per annotation (R,), checked to lie in [0, 1].
@@ -75,7 +88,7 @@ class Annotations:
                 raise ValueError(
                     f"`reliability` must know every annotator; {len(unknown)} of "
                     f"{len(self.annotators)} are missing, first {unknown[0]!r}. "
-                    "Add them, for example dict.fromkeys(annotations.annotators, 0.8) | reliability."
+                    "Add them, for example dict.fromkeys(crowd.annotators, 0.8) | reliability."
                 )
             reliability = [reliability[name] for name in self.annotators.tolist()]
         r = np.asarray(reliability, dtype=float)
@@ -96,3 +109,96 @@ class Annotations:
         if r.ndim == 0:
             return np.full(R, float(r))
         return r[self.annotator] if len(r) == M else r
+
+
+def from_table(
+    table: Any,
+    *,
+    item: str,
+    label: str | Sequence[str],
+    annotator: str | None = None,
+    uncertainty: Any = None,
+    confidence: Any = None,
+    confidence_scale: Any = (0, 1),
+    labels: Sequence[Any] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "all",
+) -> Annotations:
+    """Read a table into arrays, for methods that learn from the crowd as a whole.
+
+    The arguments are those of `fuse_table`. Rows without a label are left out and their items
+    stay; the others keep their order. Reliability is not part of what was said: pass it to the
+    method that uses it.
+
+    Examples
+    --------
+    >>> crowd = {"post": ["a", "a", "b"], "who": ["ann", "bob", "ann"], "said": ["yes", "no", "no"]}
+    >>> annotations = from_table(crowd, item="post", annotator="who", label="said")
+    >>> annotations.y, annotations.labels
+    (array([1, 0, 0]), array(['no', 'yes'], dtype=object))
+    """
+    rows = survey(
+        _in_memory(table),
+        item=item,
+        label=label,
+        annotator=annotator,
+        uncertainty=uncertainty,
+        confidence=confidence,
+        confidence_scale=confidence_scale,
+        labels=labels,
+        missing=missing,
+        duplicates=duplicates,
+        ordered=True,
+    )
+    said = probability(0) if rows.soft else LABEL
+    frame, items = _coded(rows.frame, ITEM, "sle_i")
+    spoken = frame.filter(~nw.col(said).is_null())
+    annotators = np.asarray(["anonymous"], dtype=object)
+    if annotator is not None:
+        spoken, annotators = _coded(spoken, ANNOTATOR, "sle_m")
+    if not rows.soft:
+        place = {label: k for k, label in enumerate(rows.labels)}
+        spoken = look_up(spoken, LABEL, place, "sle_y")
+    y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
+    codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
+    arrays = to_arrays(spoken.select(ROW, *codes, *y, UNCERTAINTY))
+    order = np.argsort(arrays[ROW])
+    in_order = {name: values[order] for name, values in arrays.items()}
+    who = np.zeros(len(order), dtype=np.intp)
+    if annotator is not None:
+        nobody = len(annotators)
+        who = np.nan_to_num(in_order["sle_m"].astype(float), nan=nobody).astype(np.intp)
+        if (who == nobody).any():
+            annotators = np.asarray([*annotators, None], dtype=object)
+    return Annotations(
+        item=in_order["sle_i"].astype(np.intp),
+        annotator=who,
+        y=np.stack([in_order[c] for c in y], axis=-1)
+        if rows.soft
+        else in_order["sle_y"].astype(np.intp),
+        uncertainty=in_order[UNCERTAINTY].astype(float),
+        items=items,
+        annotators=annotators,
+        labels=_names(rows.labels),
+    )
+
+
+def _in_memory(table: Any) -> Any:
+    """Dask keeps no row order that could be numbered, so its rows are collected first."""
+    frame = None if isinstance(table, Mapping) else nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
+        return frame.collect().to_native()
+    return table
+
+
+def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
+    """Add the place of each value among the sorted distinct values, and return those."""
+    distinct = frame.select(column).filter(~nw.col(column).is_null()).unique()
+    coded = distinct.with_row_index(code, order_by=column)
+    arrays = to_arrays(coded)
+    names = arrays[column][np.argsort(arrays[code])]
+    return frame.join(coded, on=column, how="left"), names
+
+
+def _names(labels: list[Any]) -> Any:
+    return np.asarray(labels, dtype=object if isinstance(labels[0], str) else None)

@@ -18,7 +18,8 @@ special case and many sources cannot underflow.
 
 from __future__ import annotations
 
-from itertools import combinations
+from functools import reduce
+from math import prod
 from types import ModuleType
 
 import array_api_compat
@@ -107,9 +108,12 @@ def fuse_constraint(opinion: Opinion, *, axis: int = -1) -> Opinion:
     array([0.33333333, 0.33333333])
     """
     xp, b, u, a, axis = _sources(opinion, axis)
-    kept = xp.sum(_log(xp, b + u[..., None]), axis=axis)
-    ignored = xp.sum(_log(xp, u), axis=axis)[..., None]
-    # Only ratios of the products matter: divide them all by the largest, so none underflows.
+    # The formula divided by prod_i u_i: log1p keeps what little is believed, and no product
+    # underflows. A certain source has no u_i to divide by, and leaves nothing to uncertainty.
+    certain = (u == 0)[..., None]
+    odds = b / _where_one(xp, certain, u[..., None])
+    kept = xp.where(certain, _log(xp, b + u[..., None]), xp.log1p(odds))
+    kept = xp.sum(kept, axis=axis)
     largest = xp.max(kept, axis=-1, keepdims=True)
     _refuse(
         xp,
@@ -118,13 +122,14 @@ def fuse_constraint(opinion: Opinion, *, axis: int = -1) -> Opinion:
         "(total conflict); {count} of {size} items do. Smooth the opinions first: "
         "smooth(opinion, 0.01), or use fuse, which averages certain sources.",
     )
-    kept, ignored = kept - _finite(xp, largest), ignored - _finite(xp, largest)
-    # exp(kept) - exp(ignored), without cancellation where hardly anything is believed
-    gap = xp.where(kept > -float("inf"), ignored - _finite(xp, kept), xp.zeros_like(kept))
-    b, u = -xp.expm1(gap) * xp.exp(kept), xp.exp(ignored)[..., 0]
-    total = xp.sum(b, axis=-1) + u
-    c = xp.sum(opinion.belief, axis=-1)
-    return Opinion(b / total[..., None], u / total, _mean_base_rate(xp, a, c, axis))
+    decided = xp.any(certain, axis=axis)
+    gap = xp.where(decided, xp.full_like(kept, -float("inf")), -kept)
+    largest = _finite(xp, largest)
+    belief = -xp.expm1(gap) * xp.exp(kept - largest)
+    uncertainty = xp.where(decided, xp.zeros_like(largest), xp.exp(-largest))[..., 0]
+    total = xp.sum(belief, axis=-1) + uncertainty
+    base_rate = _mean_base_rate(xp, a, xp.sum(b, axis=-1), axis)
+    return Opinion(belief / total[..., None], uncertainty / total, base_rate)
 
 
 def fuse_compromise(opinion: Opinion, *, axis: int = -1) -> Opinion:
@@ -155,33 +160,33 @@ def fuse_compromise(opinion: Opinion, *, axis: int = -1) -> Opinion:
 
     # log of: what source i alone believes while all the others are ignorant, (..., N, K)
     alone = _log(xp, rest) + _log_product_of_others(xp, log_u, u == 0, axis)[..., None]
-    # log of: all residual tuples inside a set; sets by size, then the differences give each set
-    sets = [s for size in range(1, K + 1) for s in combinations(range(K), size)]
-    inside = xp.stack(
-        [xp.sum(_log(xp, sum(rest[..., k] for k in s)), axis=axis) for s in sets], axis=-1
-    )
-    largest = xp.maximum(xp.max(xp.max(alone, axis=-1), axis=axis), xp.max(inside, axis=-1))
-    largest = _finite(xp, largest)[..., None]
-    alone = xp.sum(xp.exp(alone - xp.expand_dims(largest, axis=axis)), axis=axis)
-    inside = xp.exp(inside - largest)
-    compromise: dict[tuple[int, ...], Array] = {}
-    for i, s in enumerate(sets):
-        smaller = sum(v for t, v in compromise.items() if set(t) < set(s))
-        exactly = inside[..., i] - smaller
-        compromise[s] = xp.where(exactly < 0, xp.zeros_like(exactly), exactly)
+    # log of: all tuples of residues inside a set. Sets are bit masks: k is in s if s >> k & 1.
+    inside = [xp.sum(_log(xp, x), axis=axis) for x in _sums_over_sets(xp, rest)]
+    largest = _finite(xp, reduce(xp.maximum, inside, xp.max(xp.max(alone, axis=-1), axis=axis)))
+    alone = xp.exp(alone - xp.expand_dims(largest[..., None], axis=axis))
+    alone = xp.sum(alone, axis=axis)
+    compromise = [xp.exp(x - largest) for x in inside]
+    # Leave out the tuples that fit into a smaller set: their union is that one.
+    for k in range(K):
+        for s in range(2**K):
+            if s >> k & 1:
+                compromise[s] = compromise[s] - compromise[s ^ 1 << k]
+    compromise = [xp.where(x < 0, xp.zeros_like(x), x) for x in compromise]
 
-    total = sum(compromise.values()) + xp.sum(alone, axis=-1)
+    total = sum(compromise) + xp.sum(alone, axis=-1)
     left = 1 - xp.sum(shared, axis=-1) - ignorance
     nothing = total == 0
     scale = xp.where(nothing, xp.zeros_like(total), left / _where_one(xp, nothing, total))
-    belief = [shared[..., k] + scale * (alone[..., k] + compromise[k,]) for k in range(K)]
-    for s in sets[K:-1]:
-        within = sum(a[..., k] for k in s)
-        for k in s:
-            part = a[..., k] / _where_one(xp, within == 0, within)
-            belief[k] = belief[k] + scale * compromise[s] * part
-    whole = compromise[sets[-1]] if K > 1 else xp.zeros_like(total)
-    u = ignorance + xp.where(nothing, left, scale * whole)
+    belief = [shared[..., k] + scale * alone[..., k] for k in range(K)]
+    prior = _sums_over_sets(xp, a)
+    for s in range(1, 2**K - 1):
+        # A set of labels that nobody expects is shared out evenly.
+        unexpected = prior[s] == 0
+        each = scale * compromise[s] / xp.where(unexpected, s.bit_count(), prior[s])
+        for k in range(K):
+            if s >> k & 1:
+                belief[k] = belief[k] + each * _where_one(xp, unexpected, a[..., k])
+    u = ignorance + xp.where(nothing, left, scale * compromise[-1])
     return Opinion(xp.stack(belief, axis=-1), u, a)
 
 
@@ -189,8 +194,8 @@ def unfuse(fused: Opinion, source: Opinion) -> Opinion:
     """Take one source out again: the inverse of `fuse`, evidence minus evidence.
 
     b = (B v - b_i U) / D,   u = U v / D,   with the fused (B, U), the source (b_i, v), and
-    D = the sum of the numerators. Certain evidence is infinite and cannot be taken from what
-    is certain itself: that is an error (NaN under jit).
+    D = the sum of the numerators. The evidence of a certain source is infinite and cannot be
+    taken from anything: that is an error (NaN under jit).
 
     Examples
     --------
@@ -202,21 +207,22 @@ def unfuse(fused: Opinion, source: Opinion) -> Opinion:
     B, U, A = fused
     b, v, a = source
     xp = array_api_compat.array_namespace(B, b)
-    unknown = (U == 0) & (v == 0)
     _refuse(
         xp,
-        unknown,
-        "unfuse cannot take a certain source out of a certain opinion, infinite from infinite "
-        "evidence; {count} of {size} pairs are such. Smooth before fusing: smooth(opinion, 0.01).",
+        v == 0,
+        "unfuse cannot take out a certain source, whose evidence is infinite; {count} of {size} "
+        "sources are certain. Smooth before fusing: smooth(opinion, 0.01).",
     )
     rest = v[..., None] * B - U[..., None] * b
     # What is left may be a hair below nothing by rounding.
     rest = xp.where(rest < 0, xp.zeros_like(rest), rest)
     total = xp.sum(rest, axis=-1) + U * v
-    # a' = (w A - w_i a) / (w - w_i) as a step from A, so that a shared base rate stays itself
+    # a' = (w A - w_i a) / (w - w_i) as a step from A, so that a shared base rate stays itself.
+    # No step where nothing is left but rounding, which would make it a leap.
     taken = xp.sum(b, axis=-1) * U
     left = xp.sum(B, axis=-1) * v - taken
-    step = xp.where(left > 0, taken / _where_one(xp, left <= 0, left), xp.zeros_like(left))
+    some = left > float(xp.finfo(B.dtype).eps) ** 0.5 * taken
+    step = xp.where(some, taken / _where_one(xp, ~some, left), xp.zeros_like(left))
     return Opinion(rest / total[..., None], U * v / total, A + step[..., None] * (A - a))
 
 
@@ -265,6 +271,14 @@ def _weighted_sum(xp: ModuleType, weight: Array, x: Array, axis: int) -> Array:
     return xp.sum(weight[..., None] * x, axis=axis)
 
 
+def _sums_over_sets(xp: ModuleType, x: Array) -> list[Array]:
+    """The sum of `x` over each of the 2**K sets of its last axis, by bit mask."""
+    sums = [xp.zeros_like(x[..., 0])]
+    for k in range(x.shape[-1]):
+        sums += [subset + x[..., k] for subset in sums]
+    return sums
+
+
 def _where_one(xp: ModuleType, condition: Array, x: Array) -> Array:
     return xp.where(condition, xp.ones_like(x), x)
 
@@ -293,8 +307,8 @@ def _refuse(xp: ModuleType, bad: Array, message: str) -> None:
     if array_api_compat.is_torch_namespace(xp) and xp.compiler.is_compiling():
         return
     try:
-        count = int(xp.sum(xp.astype(bad, xp.int64)))
-    except TypeError:  # JAX, inside jit
+        count = int(xp.sum(xp.astype(bad, xp.int32)))
+    except (TypeError, RuntimeError):  # JAX inside jit, PyTorch inside vmap
         return
     if count:
-        raise ValueError(message.format(count=count, size=max(1, int(np.prod(bad.shape)))))
+        raise ValueError(message.format(count=count, size=prod(bad.shape)))

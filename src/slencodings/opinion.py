@@ -6,7 +6,6 @@ what is left: `sum(belief) + uncertainty == 1`. It is a Dirichlet distribution i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +14,8 @@ import numpy as np
 
 # The array API standard has no type to name yet; a NumPy, PyTorch, JAX or CuPy array is meant.
 Array: TypeAlias = Any
-_is_array: Callable[[Any], bool] = array_api_compat.is_array_api_obj
+# Its own types are unions with libraries that may be absent, unknown to a type checker.
+_compat: Any = array_api_compat
 
 
 class Opinion(NamedTuple):
@@ -49,7 +49,7 @@ class Opinion(NamedTuple):
     def mode(self) -> Array:
         """The believed labels alone, `b / sum(b)`, and the base rate where nothing is believed."""
         b, _, a = self
-        xp = array_api_compat.array_namespace(b)
+        xp = _compat.array_namespace(b)
         c = xp.sum(b, axis=-1, keepdims=True)
         vacuous = c == 0
         return xp.where(vacuous, a, b / xp.where(vacuous, xp.ones_like(c), c))
@@ -61,7 +61,10 @@ class Opinion(NamedTuple):
         array([0.3, 0.1])
         """
         b, u, a = self
-        return Opinion(b[index], u[index], a[index])
+        if not isinstance(index, tuple):
+            index = (index,)
+        with_labels: Any = (*index, slice(None))
+        return Opinion(b[with_labels], u[index], a[with_labels])
 
 
 def encode(y: Array, uncertainty: Array = 0.0, *, base_rate: Array | None = None) -> Opinion:
@@ -86,18 +89,10 @@ def encode(y: Array, uncertainty: Array = 0.0, *, base_rate: Array | None = None
             "`y` needs the K labels on its last axis; a single number came. "
             "Turn label codes into vectors first: np.eye(K)[codes]."
         )
-    K = y.shape[-1]
-    if base_rate is None:
-        a = a / K
-    elif a.ndim == 0 or a.shape[-1] != K:
-        raise ValueError(
-            f"`base_rate` needs {K} values on its last axis, one per label; shape {_shape(a)} came."
-        )
     shape = _broadcast(("y without its last axis", y.shape[:-1]), ("uncertainty", u.shape))
     u = xp.broadcast_to(u, shape)
     b = (1 - u)[..., None] * y
-    _broadcast(("belief", b.shape), ("base_rate", a.shape), onto="belief")
-    return Opinion(b, u, xp.broadcast_to(a, b.shape))
+    return Opinion(b, u, _per_label(xp, a, b.shape, uniform=base_rate is None))
 
 
 def discount(opinion: Opinion, reliability: Array | Opinion) -> Opinion:
@@ -112,8 +107,10 @@ def discount(opinion: Opinion, reliability: Array | Opinion) -> Opinion:
 
     Examples
     --------
-    >>> discount(encode(np.asarray([0.0, 1.0])), 0.8)
-    Opinion(belief=array([0. , 0.8]), uncertainty=array(0.2), base_rate=array([0.5, 0.5]))
+    >>> discount(encode(np.eye(2), 0.5), [0.5, 0.0])
+    Opinion(belief=array([[0.25, 0.  ], [0.  , 0.  ]]),
+            uncertainty=array([0.75, 1.  ]),
+            base_rate=array([[0.5, 0.5], [0.5, 0.5]]))
     """
     if isinstance(reliability, Opinion):
         if reliability.belief.shape[-1] != 2:
@@ -152,11 +149,11 @@ def maximize_uncertainty(opinion: Opinion) -> Opinion:
 
     Examples
     --------
-    >>> maximize_uncertainty(encode(np.asarray([0.75, 0.25]))).uncertainty
-    array(0.5)
+    >>> maximize_uncertainty(encode(np.asarray([0.75, 0.25]))).belief
+    array([0.5, 0. ])
     """
-    xp, _, _, a = _floats(*opinion)
-    P = opinion.probability
+    xp, b, u, a = _floats(*opinion)
+    P = Opinion(b, u, a).probability
     impossible = a == 0
     ratio = P / xp.where(impossible, xp.ones_like(a), a)
     u = xp.min(xp.where(impossible, xp.full_like(ratio, float("inf")), ratio), axis=-1)
@@ -209,12 +206,17 @@ def from_alpha(
 
     Examples
     --------
-    >>> from_alpha(np.asarray([1.0, 3.0])).uncertainty
-    array(0.5)
+    >>> from_alpha(np.asarray([1.0, 3.0])).belief
+    array([0. , 0.5])
     """
     C = prior_weight if base_weight is None else base_weight
     xp, alpha, a = _floats(alpha, 1.0 if base_rate is None else base_rate)
-    a = xp.broadcast_to(a / alpha.shape[-1] if base_rate is None else a, alpha.shape)
+    if alpha.ndim == 0:
+        raise ValueError(
+            "`alpha` needs the K labels on its last axis; a single number came. "
+            "A Beta(s, t) is the Dirichlet np.asarray([s, t])."
+        )
+    a = _per_label(xp, a, alpha.shape, uniform=base_rate is None)
     S = xp.sum(alpha, axis=-1) - C + prior_weight
     return Opinion((alpha - C * a) / S[..., None], prior_weight / S, a)
 
@@ -243,15 +245,30 @@ def check(opinion: Opinion) -> Opinion:
         ("belief and uncertainty must sum to 1", mass, xp.abs(mass - 1) <= room),
         ("base_rate must sum to 1", prior, xp.abs(prior - 1) <= room),
     ):
-        bad = np.flatnonzero(~np.asarray(_flat(xp, fine)))
-        if bad.size:
-            first = float(_flat(xp, value)[int(bad[0])])
+        bad = xp.astype(xp.reshape(~fine, (-1,)), xp.int32)
+        count = int(xp.sum(bad))
+        if count:
+            at = int(xp.argmax(bad))
+            first = float(xp.reshape(value, (-1,))[at])
             raise ValueError(
-                f"{what}; {bad.size} of {max(1, int(np.prod(u.shape)))} opinions do not, "
-                f"first {first:g} at index {_index(int(bad[0]), u.shape)}. "
+                f"{what}; {count} of {bad.shape[0]} opinions do not, "
+                f"first {first:g} at index {_index(at, u.shape)}. "
                 "encode(y, uncertainty) and from_alpha(alpha) make opinions that do."
             )
     return opinion
+
+
+def _per_label(xp: ModuleType, a: Array, shape: tuple[int, ...], *, uniform: bool) -> Array:
+    """A base rate in the shape of the belief; `uniform` divides a one among the labels."""
+    K = shape[-1]
+    if uniform:
+        a = a / K
+    elif a.ndim == 0 or a.shape[-1] != K:
+        raise ValueError(
+            f"`base_rate` needs {K} values on its last axis, one per label; shape {_shape(a)} came."
+        )
+    _broadcast(("belief", shape), ("base_rate", a.shape), onto="belief")
+    return xp.broadcast_to(a, shape)
 
 
 def _floats(*values: Any) -> tuple[Any, ...]:
@@ -259,11 +276,16 @@ def _floats(*values: Any) -> tuple[Any, ...]:
     arrays: list[Array] = [v for v in values if _is_array(v)]
     if not arrays:
         arrays = [np.asarray(v, dtype=float) for v in values]
-    xp: ModuleType = array_api_compat.array_namespace(*arrays)
-    device = array_api_compat.device(arrays[0])
+    xp: ModuleType = _compat.array_namespace(*arrays)
+    device = _compat.device(arrays[0])
     floating = [x.dtype for x in arrays if xp.isdtype(x.dtype, "real floating")]
     dtype = xp.result_type(*floating) if floating else xp.asarray(0.0).dtype
     return xp, *(_as(xp, v, dtype, device) for v in values)
+
+
+def _is_array(value: Any) -> bool:
+    # A NumPy scalar is a number like any other: it fits every namespace and widens no dtype.
+    return _compat.is_array_api_obj(value) and not isinstance(value, np.generic)
 
 
 def _as(xp: ModuleType, value: Any, dtype: Any, device: Any) -> Array:
@@ -288,11 +310,8 @@ def _broadcast(*named: tuple[str, tuple[int, ...]], onto: str | None = None) -> 
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(int(n) for n in getattr(x, "shape", x))
-
-
-def _flat(xp: ModuleType, x: Array) -> Array:
-    return xp.reshape(x, (-1,))
+    sizes: Any = getattr(x, "shape", x)
+    return tuple(int(n) for n in sizes)
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:

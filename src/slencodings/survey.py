@@ -1,0 +1,432 @@
+"""One look at the values of a crowd before anything is computed from them.
+
+One pass counts all that could be wrong; rows are searched only to show the first that is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import narwhals as nw
+
+from slencodings import columns as col
+from slencodings.columns import ANNOTATOR, ITEM, LABEL, RELIABILITY, ROW, STATED, UNCERTAINTY, Frame
+from slencodings.confidence import linear
+
+Missing: TypeAlias = Literal["error", "drop", "trust"]
+Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
+
+# Probabilities written with six digits still count as summing to one.
+_ROUNDING = 1e-5
+
+
+class Rows(NamedTuple):
+    """A crowd in our words: one row per annotation, in the engine of the table it came from.
+
+    `frame` has ITEM, ANNOTATOR if given, UNCERTAINTY, RELIABILITY, and LABEL or, if `soft`,
+    K probability columns; with `priors`, K base rate columns. A missing annotation has no label.
+    """
+
+    frame: Frame
+    labels: list[Any]
+    soft: bool
+    priors: bool
+    counts: dict[str, int]
+    give_back: Callable[[Frame, dict[str, Any]], Any]
+
+
+class Flaw(NamedTuple):
+    """What may be wrong with a row, and how to say it of `count` rows."""
+
+    condition: nw.Expr
+    say: Callable[[int, int, str], str]
+    shown: str | None = None
+
+
+def survey(
+    table: Any,
+    *,
+    item: str,
+    label: str | Sequence[str],
+    annotator: str | None = None,
+    uncertainty: Any = None,
+    confidence: Any = None,
+    confidence_scale: Any = (0, 1),
+    reliability: Any = None,
+    base_rate: str | Sequence[str] | None = None,
+    labels: Sequence[Any] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "all",
+    ordered: bool = False,
+) -> Rows:
+    """Read and check the annotations of a table; the arguments are those of `fuse_table`.
+
+    `ordered` keeps the row numbers in ROW.
+    """
+    one_of("missing", missing, ("error", "drop", "trust"))
+    one_of("duplicates", duplicates, ("all", "error", "first", "last"))
+    stated, to_uncertainty = _stated(uncertainty, confidence, confidence_scale)
+    trust = col.Number(
+        "reliability",
+        RELIABILITY,
+        1.0 if reliability is None else reliability,
+        0.0,
+        1.0,
+        " Map a score such as kappa first: clip it to [0, 1].",
+    )
+    frame, give_back = col.open_table(table)
+    frame = _in_order(frame, ordered or duplicates in ("first", "last"))
+    schema = frame.collect_schema()
+    col.check_names(
+        [n for n in schema.names() if n != ROW],
+        _wanted(item, label, annotator, base_rate, stated, trust),
+    )
+    soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
+    if soft:
+        labels = _soft_names(frame, label, labels)
+        said = col.soft_columns(label, len(labels), col.probability)
+    else:
+        labels = None if labels is None else _same_type(schema, str(label), list(labels))
+        said = [col.identifier(schema, str(label)).alias(LABEL)]
+    priors = _priors(frame, base_rate, labels)
+    for value in (stated, trust):
+        if isinstance(value.spec, Mapping) and annotator is not None:
+            frame = col.look_up(frame, annotator, value.spec, f"{value.column}_known")
+    frame = frame.select(
+        col.identifier(schema, item).alias(ITEM),
+        *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
+        *said,
+        *priors,
+        *(col.number(schema, value, annotator) for value in (stated, trust)),
+        *([ROW] if ROW in schema.names() else []),
+    )
+    first = col.probability(0) if soft else LABEL
+    counts = _refuse_flaws(
+        frame,
+        [
+            *_id_flaws(item, annotator, missing),
+            *(_soft_flaws(label, len(labels or ())) if soft else _label_flaws(label, labels)),
+            *(f for value in (stated, trust) for f in _number_flaws(value, first, missing)),
+        ],
+        first,
+    )
+    if labels is None:
+        frame, labels = _found_labels(frame, label, counts["rows"])
+    if len(labels) < 2:
+        raise ValueError(
+            f"at least two labels are needed; only {labels[0]!r} came, in {counts['rows']} rows. "
+            f"If others are possible, name them all: labels=[{labels[0]!r}, ...]."
+        )
+    frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
+    frame = _without_missing(frame, first, missing, annotator is not None)
+    if duplicates != "all":
+        frame = _without_duplicates(frame, first, duplicates, annotator)
+    return Rows(frame, list(labels), soft, bool(priors), counts, give_back)
+
+
+def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, Any]:
+    """What the annotators said of their doubt, and how it becomes uncertainty."""
+    if uncertainty is not None and confidence is not None:
+        raise ValueError(
+            "`uncertainty` and `confidence` say the same thing twice; both came. Pass one of them."
+        )
+    hint = " For a 1-5 scale pass confidence= with confidence_scale=(1, 5)."
+    if confidence is None:
+        spec = 0.0 if uncertainty is None else uncertainty
+        return col.Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
+    if callable(scale):
+        return col.Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
+    low, high = (float(end) for end in scale)
+    return (
+        col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
+        lambda c: linear(c, low=low, high=high),
+    )
+
+
+def _in_order(frame: Frame, needed: bool) -> Frame:
+    if not needed:
+        return frame
+    with_rows = col.numbered(frame)
+    if with_rows is None:
+        raise ValueError(
+            "duplicates='first' and 'last' need rows in an order, which "
+            f"{frame.implementation.name.lower()} does not keep. Sort and drop them there, or pass "
+            "duplicates='all' or 'error'."
+        )
+    return with_rows
+
+
+def _wanted(
+    item: str,
+    label: str | Sequence[str],
+    annotator: str | None,
+    base_rate: str | Sequence[str] | None,
+    *numbers: col.Number,
+) -> list[tuple[str, str]]:
+    wanted = [("item", item)]
+    wanted += [("annotator", annotator)] if annotator is not None else []
+    for role, spec in (("label", label), ("base_rate", base_rate or [])):
+        wanted += [(role, name) for name in ([spec] if isinstance(spec, str) else spec)]
+    return wanted + [(n.name, n.spec) for n in numbers if isinstance(n.spec, str)]
+
+
+def _soft_names(
+    frame: Frame, label: str | Sequence[str], labels: Sequence[Any] | None
+) -> list[Any]:
+    """The names of soft labels: those given, the columns' own, or 0, 1, 2 for a list."""
+    count = col.list_length(frame, label) if isinstance(label, str) else len(label)
+    if labels is None:
+        return list(range(count)) if isinstance(label, str) else list(label)
+    if len(labels) != count:
+        raise ValueError(
+            f"`labels` must name the {count} probabilities in their order; {len(labels)} came: "
+            f"{', '.join(map(repr, labels))}."
+        )
+    return list(labels)
+
+
+def _same_type(schema: nw.Schema, name: str, labels: list[Any]) -> list[Any]:
+    """Labels that the column can hold; an engine would refuse to compare others, or never match."""
+    repeated = [v for v, n in Counter(labels).items() if n > 1]
+    if repeated:
+        raise ValueError(f"`labels` must differ; {repeated[0]!r} came more than once.")
+    text = schema[name] in (nw.String, nw.Categorical, nw.Enum)
+    wrong = [v for v in labels if isinstance(v, str) != text]
+    if wrong:
+        raise ValueError(
+            f"`labels` must be of the type of column {name!r}, {schema[name]}; {wrong[0]!r} came. "
+            f"Pass {'text' if text else 'numbers'}: labels="
+            + repr([str(v) for v in labels] if text else "[0, 1, ...]")
+            .replace("'[", "[")
+            .replace("]'", "]")
+            + "."
+        )
+    return labels
+
+
+def _priors(frame: Frame, base_rate: Any, labels: Sequence[Any] | None) -> list[nw.Expr]:
+    if base_rate is None:
+        return []
+    if labels is None:
+        raise ValueError(
+            "`base_rate` by row needs the order of the labels; none came. Pass labels=[...]."
+        )
+    count = col.list_length(frame, base_rate) if isinstance(base_rate, str) else len(base_rate)
+    if count != len(labels):
+        raise ValueError(f"`base_rate` needs one value per label, {len(labels)}; {count} came.")
+    return col.soft_columns(base_rate, count, col.prior)
+
+
+def _id_flaws(item: str, annotator: str | None, missing: Missing) -> list[Flaw]:
+    flaws = [
+        Flaw(
+            nw.col(ITEM).is_null(),
+            lambda n, of, at: (
+                f"every annotation must name its item; {n} of {of} rows have none in "
+                f"column {item!r}{at}. Drop them: an annotation of nothing cannot be used."
+            ),
+        )
+    ]
+    if annotator is not None and missing == "error":
+        flaws.append(
+            Flaw(
+                nw.col(ANNOTATOR).is_null(),
+                lambda n, of, at: (
+                    f"every annotation must name its annotator; {n} of {of} rows "
+                    f"have none in column {annotator!r}{at}. Pass missing='drop' to leave them "
+                    "out, missing='trust' to keep them."
+                ),
+            )
+        )
+    return flaws
+
+
+def _label_flaws(label: Any, labels: Sequence[Any] | None) -> list[Flaw]:
+    if labels is None:
+        return []
+    return [
+        Flaw(
+            ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
+            lambda n, of, at: (
+                f"column {label!r} must hold one of labels={list(labels)!r}; {n} of "
+                f"{of} rows do not{at}. Add what is missing to labels, or leave labels out to take "
+                "all there are."
+            ),
+            LABEL,
+        )
+    ]
+
+
+def _soft_flaws(label: Any, K: int) -> list[Flaw]:
+    p = [nw.col(col.probability(k)) for k in range(K)]
+    known = reduce(and_, (~x.is_null() for x in p))
+    return [
+        Flaw(
+            ~known & reduce(or_, (~x.is_null() for x in p)),
+            lambda n, of, at: (
+                f"the {K} probabilities of {label!r} must all be there, or none; {n} "
+                f"of {of} rows lack some{at}. Fill them with 0 if that is what is meant."
+            ),
+        ),
+        Flaw(
+            known & reduce(or_, (x < 0 for x in p)),
+            lambda n, of, at: (
+                f"probabilities must not be negative; {n} of {of} rows have one in "
+                f"{label!r}{at}. Scores such as logits need a softmax first."
+            ),
+        ),
+        Flaw(
+            known & ((reduce(lambda x, y: x + y, p) - 1).abs() > _ROUNDING),
+            lambda n, of, at: (
+                f"the probabilities of {label!r} must sum to 1; {n} of {of} rows do "
+                f"not{at}. Divide each row by its sum first."
+            ),
+        ),
+    ]
+
+
+def _number_flaws(value: col.Number, first: str, missing: Missing) -> list[Flaw]:
+    if not isinstance(value.spec, str | Mapping):
+        return []
+    x, said = nw.col(value.column), ~nw.col(first).is_null()
+    flaws: list[Flaw] = []
+    if isinstance(value.spec, str):
+        flaws.append(
+            Flaw(
+                said & ((x < value.low) | (x > value.high)),
+                lambda n, of, at: (
+                    f"`{value.name}` must lie in [{value.low:g}, {value.high:g}]; "
+                    f"{n} of {of} rows do not in column {value.spec!r}{at}.{value.hint}"
+                ),
+                value.column,
+            )
+        )
+    if missing == "error":
+        lacks = "must be there for every annotation; {n} of {of} rows have none"
+        if isinstance(value.spec, Mapping):
+            lacks = "must know every annotator; those of {n} of {of} rows are not in it"
+        flaws.append(
+            Flaw(
+                said & x.is_null(),
+                lambda n, of, at: (
+                    f"`{value.name}` {lacks.format(n=n, of=of)}"
+                    + f"{at}. Pass missing='drop' to leave them out, missing='trust' to count "
+                    "them as certain and reliable."
+                ),
+            )
+        )
+    return flaws
+
+
+def _refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
+    """Count all flaws in one pass and raise the first that occurs, with a row that shows it."""
+    (counts,) = zip(
+        *col.small(
+            frame.select(
+                nw.len().alias("rows"),
+                nw.col(first).is_null().sum().alias("unlabelled"),
+                *(flaw.condition.sum().alias(f"flaw{i}") for i, flaw in enumerate(flaws)),
+            )
+        ).values(),
+        strict=True,
+    )
+    rows, unlabelled, *found = (int(n or 0) for n in counts)
+    if rows == 0:
+        raise ValueError("the table has no rows; at least one annotation is needed.")
+    for count, flaw in zip(found, flaws, strict=True):
+        if count:
+            raise ValueError(flaw.say(count, rows, _where(frame, flaw)))
+    return {"rows": rows, "unlabelled": unlabelled}
+
+
+def _where(frame: Frame, flaw: Flaw) -> str:
+    """The first row with the flaw, in words; its number where the engine keeps an order."""
+    names = frame.collect_schema().names()
+    if ROW not in names:
+        frame = col.numbered(frame) or frame
+        names = frame.collect_schema().names()
+    found = frame.filter(flaw.condition)
+    row = col.small((found.sort(ROW) if ROW in names else found).head(1))
+    value = f" {row[flaw.shown][0]!r}" if flaw.shown else ""
+    at = f" at row {row[ROW][0]} (from 0)" if ROW in row else ""
+    who = f", item {row[ITEM][0]!r}"
+    who += f", annotator {row[ANNOTATOR][0]!r}" if ANNOTATOR in row else ""
+    return f", first{value}{at}{who}"
+
+
+def _found_labels(frame: Frame, label: Any, rows: int) -> tuple[Frame, list[Any]]:
+    found = [v for v in col.small(frame.select(LABEL).unique())[LABEL] if v is not None and v == v]
+    if not found:
+        raise ValueError(
+            f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
+            "Name the possible labels to get vacuous opinions all the same: labels=[...]."
+        )
+    if all(isinstance(v, float) and v.is_integer() for v in found):
+        # Whole numbers turn into floats where some are missing.
+        frame, found = frame.with_columns(nw.col(LABEL).cast(nw.Int64)), [int(v) for v in found]
+    return frame, sorted(found, key=_natural(found))
+
+
+def _natural(labels: list[Any]) -> Any:
+    """Sort key: numbers written as text by value, all else as it is."""
+    digits = all(isinstance(v, str) and v.isdecimal() for v in labels)
+    return (lambda v: (int(v), v)) if digits else None
+
+
+def _without_missing(frame: Frame, first: str, missing: Missing, annotator: bool) -> Frame:
+    if missing == "trust":
+        trusted = nw.col(UNCERTAINTY).fill_null(0.0), nw.col(RELIABILITY).fill_null(1.0)
+        return frame.with_columns(*trusted)
+    if missing == "drop":
+        # A dropped annotation says nothing, and its item stays.
+        absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
+        absent = absent | nw.col(ANNOTATOR).is_null() if annotator else absent
+        return frame.with_columns(nw.when(~absent).then(nw.col(first)).alias(first))
+    return frame
+
+
+def _without_duplicates(
+    frame: Frame, first: str, duplicates: Duplicates, annotator: str | None
+) -> Frame:
+    if annotator is None:
+        raise ValueError(
+            f"duplicates={duplicates!r} needs to know who annotated; no annotator column came. "
+            "Pass annotator='the column'."
+        )
+    if duplicates == "error":
+        count, example = count_duplicates(frame, first)
+        if count:
+            raise ValueError(
+                f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
+                f"as item {example[0]!r} by annotator {example[1]!r}. Pass duplicates='first' or "
+                "'last' to keep one of each, 'all' to keep them all."
+            )
+        return frame
+    said = nw.when(~nw.col(first).is_null()).then(nw.col(ROW))
+    frame = frame.with_columns(said.alias("sle_said"))
+    best = nw.col("sle_said").min() if duplicates == "first" else nw.col("sle_said").max()
+    frame = frame.with_columns(best.over(ITEM, ANNOTATOR).alias("sle_best"))
+    kept = (nw.col(ROW) == nw.col("sle_best")) | nw.col(ANNOTATOR).is_null()
+    return frame.with_columns(nw.when(kept).then(nw.col(first)).alias(first)).drop(
+        "sle_said", "sle_best"
+    )
+
+
+def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
+    """How many labelled rows repeat an earlier (item, annotator), and one such pair."""
+    said = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
+    pairs = said.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
+    repeated = pairs.filter(nw.col("sle_n") > 1)
+    (count,) = col.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
+    example = col.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
+    return int(count or 0), (example[ITEM][0], example[ANNOTATOR][0])
+
+
+def one_of(name: str, value: str, options: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the options, and list them."""
+    if value not in options:
+        raise ValueError(f"`{name}` must be one of {', '.join(options)}; {value!r} came.")
