@@ -212,9 +212,13 @@ def test_many_confidences_are_cut_into_bins_of_about_equal_size():
     assert calibrate(annotations, rng.random(1500), max_levels=1).count.tolist() == [1500]
 
 
-def test_those_without_peers_teach_nothing():
-    annotations, stated = crowd([0, 0, 1], [0, 1, 1]), [1, 2, 3]
-    assert calibrate(annotations, stated).level.tolist() == [1, 2]
+@pytest.mark.parametrize("soft", [False, True])
+def test_those_without_peers_teach_nothing(soft):
+    item, stated = [0, 0, 1, 1, 2, 2, 3, 4], [1, 1, 2, 2, 2, 2, 2, 3]
+    y = np.asarray([0, 1, 0, 0, 1, 1, 1, 1])
+    y = np.eye(2)[y] if soft else y
+    everybody, paired = crowd(item, y), crowd(item[:6], y[:6])
+    assert calibrate(everybody, stated).to_rows() == calibrate(paired, stated[:6]).to_rows()
 
 
 @pytest.mark.parametrize(

@@ -280,12 +280,12 @@ def test_total_conflict_is_resolved_by_smoothing(xp: Arrays) -> None:
 
 
 def test_too_many_labels_to_compromise_are_refused() -> None:
-    with pytest.raises(ValueError, match="K may be at most 12; 13 came. fuse_weighted"):
+    with pytest.raises(ValueError, match=r"K may be at most 12; 13 came\. fuse_weighted"):
         fuse_compromise(encode(np.eye(13)))
 
 
 @pytest.mark.parametrize("doubt", [0.0, 0.5])
 def test_taking_out_a_certain_source_is_refused(xp: Arrays, doubt: float) -> None:
     certain, fused = encode(np.eye(2)), encode(np.eye(2), doubt)
-    with pytest.raises(ValueError, match="take out a certain source.* 2 of 2 sources"):
+    with pytest.raises(ValueError, match=r"take out a certain source.* 2 of 2 sources"):
         unfuse(xp(fused), xp(certain))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -21,6 +22,7 @@ from slencodings.columns import (
     probability,
     to_arrays,
 )
+from slencodings.opinion import Opinion
 from slencodings.survey import Duplicates, Missing, survey
 
 
@@ -69,7 +71,7 @@ class Annotations:
         if self.soft:
             weighted = self.y if weight is None else self.y * weight[:, None]
             columns = [np.bincount(self.item, column, shape[0]) for column in weighted.T]
-            return np.stack(columns, axis=-1)
+            return np.stack(columns, axis=-1, dtype=float)
         cells = self.item * shape[1] + self.y
         counted: NDArray[Any] = np.bincount(cells, weight, shape[0] * shape[1])
         return counted.reshape(shape).astype(float)
@@ -79,9 +81,12 @@ class Annotations:
 
         Takes a number, an array (M,) in the order of `annotators`, an array (R,), a mapping from
         annotator to number, or nothing for full trust. An array of M = R values is per annotator.
+        A binomial Opinion (trustworthy, not) counts by its projected probability.
         """
         if reliability is None:
             reliability = 1.0
+        if isinstance(reliability, Opinion):
+            reliability = reliability.probability[..., 0]
         if isinstance(reliability, Mapping):
             unknown = [name for name in self.annotators.tolist() if name not in reliability]
             if unknown:
@@ -202,3 +207,42 @@ def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
 
 def _names(labels: list[Any]) -> Any:
     return np.asarray(labels, dtype=object if isinstance(labels[0], str) else None)
+
+
+def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> NDArray[np.float64]:
+    """One base rate per label (K,), from a mapping, K numbers, or nothing for equal ones."""
+    K = len(labels)
+    if base_rate is None:
+        return np.full(K, 1 / K)
+    if isinstance(base_rate, Mapping):
+        if set(base_rate) != set(labels):
+            wrong = sorted(set(base_rate) ^ set(labels), key=str)
+            raise ValueError(
+                f"`base_rate` must name each of the {K} labels and no other; {len(wrong)} differ, "
+                f"first {wrong[0]!r}. The labels are {', '.join(map(repr, labels))}."
+            )
+        base_rate = [base_rate[name] for name in labels]
+    a = np.asarray(base_rate, dtype=float)
+    if a.shape != (K,):
+        raise ValueError(
+            f"`base_rate` needs one value per label, ({K},); shape {a.shape} came. "
+            "Leave it out for equal ones."
+        )
+    # Written so that NaN fails it.
+    if not (np.all(a >= 0) and abs(np.sum(a) - 1) <= 1e-6):
+        raise ValueError(
+            "`base_rate` must not be negative and must sum to 1; "
+            f"the smallest is {np.min(a):g} and the sum {np.sum(a):g}. "
+            "Divide counts by their sum: counts / counts.sum()."
+        )
+    return a
+
+
+def check_smoothing(smoothing: Any) -> float:
+    """The share of each annotation that counts as doubt, in [0, 1)."""
+    if not (isinstance(smoothing, Real) and 0 <= float(smoothing) < 1):
+        raise ValueError(
+            f"`smoothing` must be a number in [0, 1); {smoothing!r} came. "
+            "0.01 leaves one percent of doubt, 0 takes certain annotators at their word."
+        )
+    return float(smoothing)

@@ -68,7 +68,7 @@ def fuse_average(opinion: Opinion, *, axis: int = -1) -> Opinion:
     w, m = _shares(xp, u, axis)
     total = xp.sum(w, axis=axis)
     belief = _weighted_sum(xp, w, b, axis) / total[..., None]
-    return Opinion(belief, u.shape[axis] * m / total, xp.mean(a, axis=axis))
+    return Opinion(belief, u.shape[axis] * m / total, _mean_base_rate(xp, a, xp.ones_like(u), axis))
 
 
 def fuse_weighted(opinion: Opinion, *, axis: int = -1) -> Opinion:
@@ -142,8 +142,8 @@ def fuse_compromise(opinion: Opinion, *, axis: int = -1) -> Opinion:
     Examples
     --------
     >>> from slencodings import encode
-    >>> fuse_compromise(encode(np.asarray([[0.8, 0.2], [0.2, 0.8]]))).uncertainty
-    np.float64(0.6)
+    >>> fuse_compromise(encode(np.asarray([[0.8, 0.2], [0.2, 0.8]]))).belief
+    array([0.2, 0.2])
     """
     xp, b, u, a, axis = _sources(opinion, axis)
     K = b.shape[-1]
@@ -152,7 +152,7 @@ def fuse_compromise(opinion: Opinion, *, axis: int = -1) -> Opinion:
             f"fuse_compromise looks at 2**K sets of labels, so K may be at most "
             f"{_MOST_LABELS_TO_COMPROMISE}; {K} came. fuse_weighted is the usual stand-in."
         )
-    a = xp.mean(a, axis=axis)
+    a = _mean_base_rate(xp, a, xp.ones_like(u), axis)
     shared = xp.min(b, axis=axis)
     rest = b - xp.expand_dims(shared, axis=axis)
     log_u = _log(xp, u)
@@ -163,18 +163,17 @@ def fuse_compromise(opinion: Opinion, *, axis: int = -1) -> Opinion:
     # log of: all tuples of residues inside a set. Sets are bit masks: k is in s if s >> k & 1.
     inside = [xp.sum(_log(xp, x), axis=axis) for x in _sums_over_sets(xp, rest)]
     largest = _finite(xp, reduce(xp.maximum, inside, xp.max(xp.max(alone, axis=-1), axis=axis)))
-    alone = xp.exp(alone - xp.expand_dims(largest[..., None], axis=axis))
-    alone = xp.sum(alone, axis=axis)
+    alone = xp.sum(xp.exp(alone - xp.expand_dims(largest[..., None], axis=axis)), axis=axis)
     compromise = [xp.exp(x - largest) for x in inside]
     # Leave out the tuples that fit into a smaller set: their union is that one.
     for k in range(K):
         for s in range(2**K):
             if s >> k & 1:
                 compromise[s] = compromise[s] - compromise[s ^ 1 << k]
-    compromise = [xp.where(x < 0, xp.zeros_like(x), x) for x in compromise]
+    compromise = [_not_negative(xp, x) for x in compromise]
 
     total = sum(compromise) + xp.sum(alone, axis=-1)
-    left = 1 - xp.sum(shared, axis=-1) - ignorance
+    left = _not_negative(xp, 1 - xp.sum(shared, axis=-1) - ignorance)
     nothing = total == 0
     scale = xp.where(nothing, xp.zeros_like(total), left / _where_one(xp, nothing, total))
     belief = [shared[..., k] + scale * alone[..., k] for k in range(K)]
@@ -213,9 +212,7 @@ def unfuse(fused: Opinion, source: Opinion) -> Opinion:
         "unfuse cannot take out a certain source, whose evidence is infinite; {count} of {size} "
         "sources are certain. Smooth before fusing: smooth(opinion, 0.01).",
     )
-    rest = v[..., None] * B - U[..., None] * b
-    # What is left may be a hair below nothing by rounding.
-    rest = xp.where(rest < 0, xp.zeros_like(rest), rest)
+    rest = _not_negative(xp, v[..., None] * B - U[..., None] * b)
     total = xp.sum(rest, axis=-1) + U * v
     # a' = (w A - w_i a) / (w - w_i) as a step from A, so that a shared base rate stays itself.
     # No step where nothing is left but rounding, which would make it a leap.
@@ -223,7 +220,8 @@ def unfuse(fused: Opinion, source: Opinion) -> Opinion:
     left = xp.sum(B, axis=-1) * v - taken
     some = left > float(xp.finfo(B.dtype).eps) ** 0.5 * taken
     step = xp.where(some, taken / _where_one(xp, ~some, left), xp.zeros_like(left))
-    return Opinion(rest / total[..., None], U * v / total, A + step[..., None] * (A - a))
+    base_rate = _not_negative(xp, A + step[..., None] * (A - a))
+    return Opinion(rest / total[..., None], U * v / total, base_rate)
 
 
 def _sources(opinion: Opinion, axis: int) -> tuple[ModuleType, Array, Array, Array, int]:
@@ -255,10 +253,10 @@ def _shares(xp: ModuleType, u: Array, axis: int) -> tuple[Array, Array]:
 
 def _mean_base_rate(xp: ModuleType, a: Array, weight: Array, axis: int) -> Array:
     """Base rates averaged by weight, plainly where all weights are zero."""
-    total = xp.sum(weight, axis=axis, keepdims=True)
-    weight = xp.where(total == 0, xp.ones_like(weight), weight)
-    total = xp.where(total == 0, xp.ones_like(total) * weight.shape[axis], total)
-    return _weighted_sum(xp, weight / total, a, axis)
+    nothing = xp.sum(weight, axis=axis, keepdims=True) == 0
+    mixed = _weighted_sum(xp, _where_one(xp, nothing, weight), a, axis)
+    # Divided by its own sum, not by that of the weights: it sums to one however many there are.
+    return mixed / xp.sum(mixed, axis=-1, keepdims=True)
 
 
 def _weighted_sum(xp: ModuleType, weight: Array, x: Array, axis: int) -> Array:
@@ -277,6 +275,11 @@ def _sums_over_sets(xp: ModuleType, x: Array) -> list[Array]:
     for k in range(x.shape[-1]):
         sums += [subset + x[..., k] for subset in sums]
     return sums
+
+
+def _not_negative(xp: ModuleType, x: Array) -> Array:
+    """What is left of a subtraction may be a hair below nothing by rounding."""
+    return xp.where(x < 0, xp.zeros_like(x), x)
 
 
 def _where_one(xp: ModuleType, condition: Array, x: Array) -> Array:

@@ -154,7 +154,7 @@ def maximize_uncertainty(opinion: Opinion) -> Opinion:
     """
     xp, b, u, a = _floats(*opinion)
     P = Opinion(b, u, a).probability
-    impossible = a == 0
+    impossible = a <= 0
     ratio = P / xp.where(impossible, xp.ones_like(a), a)
     u = xp.min(xp.where(impossible, xp.full_like(ratio, float("inf")), ratio), axis=-1)
     # Rounding may leave a label a hair below zero belief.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from slencodings.columns import check_names
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,7 +20,7 @@ FORMATS: tuple[Format, ...] = ("csv", "tsv", "parquet", "jsonl", "json")
 USUAL_NAMES = {
     "item": "item task example unit instance sample document doc post image sentence question text",
     "annotator": "annotator worker rater coder labeler labeller judge participant subject user",
-    "label": "label answer response annotation judgment judgement choice vote class category rating",
+    "label": "label answer response annotation judgment judgement choice vote class rating",
     "confidence": "confidence certainty sureness",
     "uncertainty": "uncertainty doubt",
     "reliability": "reliability trust skill",
@@ -42,6 +44,41 @@ def find_columns(names: Sequence[str]) -> dict[str, str]:
         if match is not None and match not in found.values():
             found[role] = match
     return found
+
+
+def choose_columns(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The column, columns or number for each role: what is given, and the rest by name."""
+    given = {role: column for role, column in given.items() if column is not None}
+    taken = {
+        name for column in given.values() for name in ([column] if isinstance(column, str) else [])
+    }
+    found = {
+        role: name
+        for role, name in find_columns([n for n in names if n not in taken]).items()
+        if role not in given
+    }
+    if {"confidence", "uncertainty"} & set(given):
+        found = {
+            role: name for role, name in found.items() if role not in ("confidence", "uncertainty")
+        }
+    elif "confidence" in found:
+        found.pop("uncertainty", None)
+    chosen = found | given
+    for role in ("item", "label"):
+        if role not in chosen:
+            raise ValueError(
+                f"no column looks like the {role}; the columns are {', '.join(map(repr, names))}. "
+                f"Name it: --{role} COLUMN."
+            )
+    check_names(
+        names,
+        [
+            (r, n)
+            for r, c in chosen.items()
+            for n in ([c] if isinstance(c, str) else c if isinstance(c, list) else [])
+        ],
+    )
+    return {role: chosen[role] for role in USUAL_NAMES if role in chosen}
 
 
 def _plain(name: str) -> str:
@@ -86,15 +123,15 @@ def scan(
 ) -> duckdb.DuckDBPyRelation:
     """A lazy relation over a file. Text stays text, so that the item 007 stays 007."""
     name = str(path)
-    gz = "gzip" if _is_gzip(path) else "auto_detect"
     if format == "parquet":
         return connection.read_parquet(name)
+    compression = "gzip" if _is_gzip(path) else None
     if format in ("jsonl", "json"):
         lines = "newline_delimited" if format == "jsonl" else "auto"
-        return connection.read_json(name, format=lines, compression=gz)
-    separator = {"delimiter": "\t"} if format == "tsv" else {}
+        return connection.read_json(name, format=lines, compression=compression)
+    delimiter = "\t" if format == "tsv" else None
     return connection.read_csv(
-        name, header=True, all_varchar=True, compression=gz.removesuffix("_detect"), **separator
+        name, header=True, all_varchar=True, compression=compression, delimiter=delimiter
     )
 
 

@@ -134,12 +134,13 @@ def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, 
         raise ValueError(
             "`uncertainty` and `confidence` say the same thing twice; both came. Pass one of them."
         )
-    hint = " For a 1-5 scale pass confidence= with confidence_scale=(1, 5)."
     if confidence is None:
         spec = 0.0 if uncertainty is None else uncertainty
+        hint = " If it is confidence on a scale, pass it as `confidence`, confidence_scale=(1, 5)."
         return col.Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
     if callable(scale):
         return col.Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
+    hint = " Name the ends of the scale if they are others: confidence_scale=(1, 5)."
     low, high = (float(end) for end in scale)
     return (
         col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),

@@ -6,12 +6,13 @@ An annotation is worth `c / (1 - c)` of the prior weight in pseudo-counts of its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from slencodings import evidence
+from slencodings.annotations import check_smoothing, shared_base_rate
 from slencodings.columns import Frame, open_table, to_arrays
 from slencodings.evidence import VALUES, How, Operator
 from slencodings.opinion import Opinion
@@ -112,8 +113,7 @@ def opinions(
     one_of("form", form, ("wide", "long", "evidence"))
     for value in values:
         one_of("values", value, VALUES)
-    if not 0 <= smoothing < 1:
-        raise ValueError(f"`smoothing` must lie in [0, 1); {smoothing!r} came. 0.01 is usual.")
+    smoothing = check_smoothing(smoothing)
     if not prior_weight > 0:
         raise ValueError(f"`prior_weight` must be positive; {prior_weight!r} came. 2 is usual.")
     if operator != "cumulative" and (rows.priors or form == "evidence"):
@@ -139,37 +139,16 @@ def opinions(
     if (base_rate is not None or rows.priors) and "base_rate" not in values:
         values = [*values, "base_rate"]
     a = shared_base_rate(base_rate, rows.labels)
-    how = How(operator, smoothing, prior_weight, a, list(values), name)
+    how = How(operator, smoothing, prior_weight, a.tolist(), list(values), name)
     make = {"wide": evidence.wide, "long": evidence.long, "evidence": evidence.pseudo_counts}
     return make[form](rows, how), {
         "operator": operator,
         "smoothing": smoothing,
         "prior_weight": prior_weight,
-        "base_rate": "by row" if rows.priors else a,
+        "base_rate": "by row" if rows.priors else a.tolist(),
         "labels": rows.labels,
         "form": form,
     }
-
-
-def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> list[float]:
-    """One base rate per label, from a mapping, K numbers, or nothing."""
-    if base_rate is None:
-        return [1 / len(labels)] * len(labels)
-    if isinstance(base_rate, Mapping):
-        lacking = [k for k in labels if k not in base_rate]
-        if lacking:
-            raise ValueError(
-                f"`base_rate` must know every label; {len(lacking)} of {len(labels)} are missing, "
-                f"first {lacking[0]!r}."
-            )
-        base_rate = [base_rate[k] for k in labels]
-    a = [float(x) for x in base_rate]
-    if len(a) != len(labels) or min(a) < 0 or abs(sum(a) - 1) > 1e-9:
-        raise ValueError(
-            f"`base_rate` must be {len(labels)} numbers, one per label, not negative, that sum "
-            f"to 1; {a} came. The share of each label among all annotations is a usual choice."
-        )
-    return a
 
 
 def dense(table: Any, *, item: str = "item", base_rate: Any = None) -> tuple[Any, Any, Opinion]:

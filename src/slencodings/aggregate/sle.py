@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, check_smoothing, shared_base_rate
 from slencodings.opinion import Opinion
 
 Floats = NDArray[np.float64]
@@ -44,7 +42,7 @@ def sle(
     >>> sle(crowd, reliability={"ann": 0.5, "bob": 0.8}, smoothing=0).uncertainty
     array([0.16666667, 0.2       ])
     """
-    a = _base_rate(base_rate, annotations.labels)
+    a = shared_base_rate(base_rate, annotations.labels.tolist())
     c, d = _certainty_and_doubt(annotations, reliability, smoothing)
     m = np.ones(len(annotations.items))
     np.minimum.at(m, annotations.item, d)
@@ -76,44 +74,6 @@ def _certainty_and_doubt(
     annotations: Annotations, reliability: Any, smoothing: float
 ) -> tuple[Floats, Floats]:
     """c and 1 - c; the latter from its parts, as little doubt would drown in the difference."""
-    e = _smoothing(smoothing)
+    e = check_smoothing(smoothing)
     r, u = annotations.per_annotation(reliability), annotations.uncertainty
     return (1 - e) * r * (1 - u), e + (1 - e) * (u + (1 - r) * (1 - u))
-
-
-def _smoothing(smoothing: Any) -> float:
-    if not (isinstance(smoothing, Real) and 0 <= float(smoothing) < 1):
-        raise ValueError(
-            f"`smoothing` must be a number in [0, 1); {smoothing!r} came. "
-            "0.01 leaves one percent of doubt, 0 takes certain annotators at their word."
-        )
-    return float(smoothing)
-
-
-def _base_rate(base_rate: Any, labels: NDArray[Any]) -> Floats:
-    K = len(labels)
-    if base_rate is None:
-        return np.ones(K) / K
-    if isinstance(base_rate, Mapping):
-        names = labels.tolist()
-        if set(base_rate) != set(names):
-            wrong = sorted(set(base_rate) ^ set(names), key=str)
-            raise ValueError(
-                f"`base_rate` must name each of the {K} labels and no other; {len(wrong)} differ, "
-                f"first {wrong[0]!r}. The labels are in annotations.labels."
-            )
-        base_rate = [base_rate[name] for name in names]
-    a = np.asarray(base_rate, dtype=float)
-    if a.shape != (K,):
-        raise ValueError(
-            f"`base_rate` needs one value per label, ({K},); shape {a.shape} came. "
-            "Leave it out for equal ones."
-        )
-    # Written so that NaN fails it.
-    if not (np.all(a >= 0) and abs(np.sum(a) - 1) <= 1e-6):
-        raise ValueError(
-            "`base_rate` must not be negative and must sum to 1; "
-            f"the smallest is {np.min(a):g} and the sum {np.sum(a):g}. "
-            "Divide counts by their sum: counts / counts.sum()."
-        )
-    return a
