@@ -221,6 +221,7 @@ def unfuse(fused: Opinion, source: Opinion) -> Opinion:
     some = left > float(xp.finfo(B.dtype).eps) ** 0.5 * taken
     step = xp.where(some, taken / _where_one(xp, ~some, left), xp.zeros_like(left))
     base_rate = _not_negative(xp, A + step[..., None] * (A - a))
+    base_rate = base_rate / xp.sum(base_rate, axis=-1, keepdims=True)
     return Opinion(rest / total[..., None], U * v / total, base_rate)
 
 

@@ -1,0 +1,160 @@
+"""The house: what is public, what it imports, and whether the documents tell the truth."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slencodings
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "slencodings"
+
+# Who may import whom; a package counts as one room. Arrows never point up.
+MAY_IMPORT = {
+    "opinion": set(),
+    "metrics": set(),
+    "columns": set(),
+    "fusion": {"opinion"},
+    "confidence": {"opinion"},
+    "survey": {"columns", "confidence"},
+    "annotations": {"columns", "opinion", "survey"},
+    "evidence": {"columns", "survey"},
+    "tables": {"annotations", "columns", "evidence", "opinion", "survey"},
+    "aggregate": {"annotations", "confidence", "fusion", "metrics", "opinion"},
+    "datasets": {"annotations", "readers"},
+    "readers": {"columns"},
+    "files": {"annotations", "columns", "confidence", "readers", "survey", "tables"},
+    "demo": {"aggregate", "annotations", "confidence", "datasets", "files", "metrics", "opinion"},
+    "cli": {"demo", "files"},
+}
+HEAVY = (
+    "dask",
+    "duckdb",
+    "jax",
+    "matplotlib",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scipy",
+    "sklearn",
+    "torch",
+)
+
+
+def rooms(path: Path) -> set[str]:
+    """The rooms of ours that a file imports when it runs, wherever in the file it does so."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = [ast.Pass()]
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "slencodings":
+            found |= {f"slencodings.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return {name.split(".")[1] for name in found if name.startswith("slencodings.")}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py"), ids=str
+)
+def test_arrows_never_point_up(path):
+    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert rooms(path) - {room, "__version__"} <= MAY_IMPORT[room]
+
+
+def test_the_import_walk_can_fail(tmp_path):
+    bad = tmp_path / "opinion.py"
+    bad.write_text("def f():\n    from slencodings.fusion import fuse\n")
+    assert rooms(bad) == {"fusion"}
+
+
+def test_every_public_name_is_there_and_sorted():
+    assert slencodings.__all__ == sorted(slencodings.__all__)
+    for name in slencodings.__all__:
+        assert getattr(slencodings, name) is not None, name
+    assert set(slencodings.__all__) <= set(dir(slencodings))
+
+
+def loaded_by(code: str) -> set[str]:
+    show = f"{code}\nimport sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in run.stdout.split()}
+
+
+def test_importing_everything_public_loads_nothing_heavy():
+    assert not loaded_by("from slencodings import *") & set(HEAVY)
+
+
+def test_fusing_arrays_loads_no_table_engine():
+    code = "import numpy, slencodings as s; s.fuse(s.encode(numpy.eye(2), [0.1, 0.2]))"
+    assert not loaded_by(code) & set(HEAVY)
+
+
+def test_the_heavy_import_test_can_fail():
+    assert "scipy" in loaded_by("import scipy.stats")
+
+
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PYTHON = re.compile(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", re.DOTALL)
+BLOCKS = [
+    pytest.param(*block, id=f"{document.name}-{i}")
+    for document in DOCUMENTS
+    for i, block in enumerate(PYTHON.findall(document.read_text()))
+]
+
+
+@pytest.mark.parametrize(("code", "output"), BLOCKS)
+def test_code_in_the_documents_prints_what_they_say(code, output):
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == output
+
+
+def test_the_shell_session_in_the_readme_says_what_it_shows(tmp_path, monkeypatch, capfd):
+    from slencodings.cli import main
+
+    session = re.search(
+        r"\$ (sle encode .*)\n((?:\w+ +.*\n)+)```", (ROOT / "README.md").read_text()
+    )
+    assert session, "the README shows a session with `sle encode`"
+    (tmp_path / "crowd.csv").write_text(
+        "post,worker,answer,confidence\np1,ann,cat,0.9\np1,bob,cat,0.5\np1,cy,dog,0.8\n"
+        "p2,ann,dog,0.6\np2,bob,cat,0.1\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", session[1].split())
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    assert capfd.readouterr().err == session[2]
+    assert (tmp_path / "targets.parquet").exists()
+
+
+def test_documents_name_only_tests_and_files_that_are_there():
+    for document in DOCUMENTS:
+        for name in re.findall(r"`(test_\w+\.py)`", document.read_text()):
+            assert (ROOT / "tests" / name).exists(), f"{document.name} names {name}"
+        for link in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
+            assert (document.parent / link).exists(), f"{document.name} links to {link}"
+
+
+def test_contributing_lists_every_room():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for room in MAY_IMPORT:
+        assert f"`{room}.py`" in text or f"`{room}/`" in text, room
+
+
+def test_the_base_install_is_light():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[<>=\[ ]", d)[0] for d in project["dependencies"]}
+    assert not names & {"torch", "pandas", "matplotlib", "pyspark", "polars", "jax", "scikit-learn"}
