@@ -11,9 +11,9 @@ from slencodings import Opinion, encode
 
 EPS = float(np.finfo(float).eps)
 
-# Certain, vacuous and nearly certain come as often as all the rest.
+# Certain, vacuous and nearly so come as often as all the rest.
 MIDDLING = st.floats(0.01, 0.99)
-UNSURE = MIDDLING | st.sampled_from([1e-12, 1e-3, 1.0])
+UNSURE = MIDDLING | st.sampled_from([1e-12, 1e-3, 1 - 1e-12, 1.0])
 ANY = UNSURE | st.just(0.0)
 # Certain or far from it: between the two a limit has not been reached.
 CERTAIN_OR_NOT = st.floats(0.05, 1.0) | st.just(0.0)

@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from strategies import (
+    EPS,
     Arrays,
     assert_close,
     assert_is_opinion,
@@ -20,6 +21,7 @@ from strategies import (
 
 from slencodings import (
     Opinion,
+    discount,
     encode,
     fuse,
     fuse_average,
@@ -106,6 +108,7 @@ def compromise_exactly(crowd: Opinion) -> tuple[Numbers, Fraction]:
 
 
 @given(small_crowds())
+@example(encode(np.eye(3), [1 - 1e-12, 1e-12, 1.0]))
 def test_fusing_is_the_fold_of_equation_3(crowd: Opinion) -> None:
     assume((crowd.uncertainty == 0).sum() <= 1)  # Eq. 3 is 0 / 0 for two certain sources
     assume(crowd.uncertainty[0] < 1)  # and its base rate for two vacuous ones
@@ -114,6 +117,7 @@ def test_fusing_is_the_fold_of_equation_3(crowd: Opinion) -> None:
 
 
 @given(small_crowds())
+@example(encode(np.eye(3), [1 - 1e-12, 0.5, 1.0]))
 def test_constraint_fusion_is_dempsters_rule(crowd: Opinion) -> None:
     combined = combine_exactly(crowd)
     if combined is None:
@@ -178,6 +182,14 @@ def test_compromise_takes_one_to_twelve_labels(K: int) -> None:
     assert_is_opinion(fuse_compromise(encode(np.full((3, K), 1 / K), [0.0, 0.2, 0.4])))
 
 
+def test_a_consensus_but_for_rounding_takes_no_belief_away() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.dirichlet([0.3] * 3, size=(1000, 1)) * (
+        1 + EPS * rng.integers(-1, 2, size=(1000, 2, 3))
+    )
+    assert_is_opinion(fuse_compromise(encode(y, rng.choice([0, 1e-12, 0.5], size=(1000, 1)))))
+
+
 def test_a_label_that_nobody_believes_gets_nothing() -> None:
     rng = np.random.default_rng(0)
     crowd = encode(np.eye(3)[rng.integers(2, size=500)], rng.uniform(0.99, 1, size=500))
@@ -218,6 +230,18 @@ def test_unfusing_takes_one_source_out_of_each_item(xp: Arrays) -> None:
     crowd = made_up((5, 4))
     left = unfuse(xp(fuse(crowd)), xp(crowd.rows((..., 3))))
     assert_close(left, fuse(crowd.rows((..., slice(3)))))
+
+
+@every_operator
+def test_belief_too_small_to_count_with_does_no_harm(operator: Fusion) -> None:
+    assert_is_opinion(operator(discount(encode(np.eye(3), 0.25), 5e-324)))
+
+
+def test_what_unfusing_leaves_is_an_opinion() -> None:
+    rng = np.random.default_rng(0)
+    y, a = rng.dirichlet([0.3] * 3, size=(2, 1000, 2))
+    pairs = encode(y, [0.99, 1e-3], base_rate=a)
+    assert_is_opinion(unfuse(fuse(pairs), pairs.rows((..., 1))))
 
 
 # -- single precision and many sources ---------------------------------------------------------

@@ -41,7 +41,7 @@ from slencodings import (
 )
 
 Fusion = Callable[..., Opinion]
-SHARES = st.floats(0, 1)
+SHARES = st.floats(0, 1, allow_subnormal=False)
 FEW = st.integers(2, 6)
 
 
@@ -214,13 +214,16 @@ def test_unfusing_undoes_fusing(data: st.DataObject) -> None:
     lost = (x.uncertainty / y.uncertainty).max(initial=0)
     back = unfuse(fuse(pair), y)
     assert_is_opinion(back)
-    assert_close(back, x, tol=8 * EPS * (1 + lost))
+    assert_close(back.belief, x.belief, tol=8 * EPS * (1 + lost))
+    assert_close(back.uncertainty, x.uncertainty, tol=8 * EPS * (1 + lost))
     assert_close(back.base_rate, x.base_rate, tol=1e-6)
 
 
 @given(crowds(uncertainty=MIDDLING, sources=st.just(2)))
 def test_unfusing_gives_back_the_base_rate(pair: Opinion) -> None:
-    assert_close(unfuse(fuse(pair), pair.rows((..., 1))), pair.rows((..., 0)), tol=1e-10)
+    back = unfuse(fuse(pair), pair.rows((..., 1)))
+    assert_is_opinion(back)
+    assert_close(back, pair.rows((..., 0)), tol=1e-10)
 
 
 @given(crowds(uncertainty=MIDDLING, sources=FEW, shared_base_rate=True))

@@ -254,9 +254,10 @@ def _shares(xp: ModuleType, u: Array, axis: int) -> tuple[Array, Array]:
 
 def _mean_base_rate(xp: ModuleType, a: Array, weight: Array, axis: int) -> Array:
     """Base rates averaged by weight, plainly where all weights are zero."""
-    nothing = xp.sum(weight, axis=axis, keepdims=True) == 0
-    mixed = _weighted_sum(xp, _where_one(xp, nothing, weight), a, axis)
-    # Divided by its own sum, not by that of the weights: it sums to one however many there are.
+    total = xp.sum(weight, axis=axis, keepdims=True)
+    share = _where_one(xp, total == 0, weight) / _where_one(xp, total == 0, total)
+    mixed = _weighted_sum(xp, share, a, axis)
+    # The shares of very many sources do not add up to one; this does.
     return mixed / xp.sum(mixed, axis=-1, keepdims=True)
 
 
