@@ -1,26 +1,7 @@
 """Turn what annotators said, how sure they were and how far you trust them into Dirichlets."""
 
-from slencodings import aggregate, confidence, metrics
-from slencodings.annotations import Annotations, from_table
-from slencodings.fusion import (
-    fuse,
-    fuse_average,
-    fuse_compromise,
-    fuse_constraint,
-    fuse_weighted,
-    unfuse,
-)
-from slencodings.opinion import (
-    Opinion,
-    alpha,
-    check,
-    discount,
-    encode,
-    from_alpha,
-    maximize_uncertainty,
-    smooth,
-)
-from slencodings.tables import dense, fuse_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -47,3 +28,41 @@ __all__ = [
     "smooth",
     "unfuse",
 ]
+
+if TYPE_CHECKING:
+    from slencodings import aggregate, confidence, metrics
+    from slencodings.annotations import Annotations, from_table
+    from slencodings.fusion import (
+        fuse,
+        fuse_average,
+        fuse_compromise,
+        fuse_constraint,
+        fuse_weighted,
+        unfuse,
+    )
+    from slencodings.opinion import (
+        Opinion,
+        alpha,
+        check,
+        discount,
+        encode,
+        from_alpha,
+        maximize_uncertainty,
+        smooth,
+    )
+    from slencodings.tables import dense, fuse_table
+else:
+    # A name is fetched from its module when it is first used, so that `sle --help` and
+    # `slencodings.__version__` do not wait for NumPy.
+    def __getattr__(name: str) -> Any:
+        if name in ("aggregate", "confidence", "metrics"):
+            return import_module(f"{__name__}.{name}")
+        homes = ("opinion", "fusion", "annotations", "tables") if name in __all__ else ()
+        for home in homes:
+            module = import_module(f"{__name__}.{home}")
+            if hasattr(module, name):
+                return globals().setdefault(name, getattr(module, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

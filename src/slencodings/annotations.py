@@ -86,7 +86,15 @@ class Annotations:
         if reliability is None:
             reliability = 1.0
         if isinstance(reliability, Opinion):
+            if reliability.belief.shape[-1] != 2:
+                raise ValueError(
+                    "`reliability` as an opinion must be binomial, (trustworthy, not); one over "
+                    f"{reliability.belief.shape[-1]} labels came. Pass a number in [0, 1]."
+                )
             reliability = reliability.probability[..., 0]
+        if hasattr(reliability, "to_dict"):  # a pandas Series, which may be in another order
+            named: dict[Any, Any] = reliability.to_dict()
+            reliability = named if set(named) == set(self.annotators.tolist()) else reliability
         if isinstance(reliability, Mapping):
             unknown = [name for name in self.annotators.tolist() if name not in reliability]
             if unknown:

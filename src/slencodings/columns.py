@@ -1,20 +1,25 @@
 """From the columns of anyone's table to ours, still lazy in the table's own engine.
 
 Written once in narwhals. Tables that are not lazy run in DuckDB (pandas, PyArrow, a dict of
-arrays) or lazy Polars, and the result comes back as what they were. Nothing here looks at a
-value; `survey` does.
+arrays) or lazy Polars, and the result comes back as what they were. Nothing here judges a value;
+`survey` does.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import zip_longest
+from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 Frame: TypeAlias = nw.LazyFrame[Any]
+GiveBack: TypeAlias = Callable[[Frame, dict[str, Any]], Any]
 
 # Our names inside the engines. They differ by more than case, which DuckDB and Spark ignore.
 ITEM, ANNOTATOR, LABEL, ROW = "sle_item", "sle_annotator", "sle_label", "sle_row"
@@ -31,6 +36,15 @@ def prior(k: int) -> str:
     return f"sle_a{k}"
 
 
+def fold(operation: Callable[[nw.Expr, nw.Expr], nw.Expr], values: Iterable[nw.Expr]) -> nw.Expr:
+    """Like `reduce`, in a balanced tree: expressions may be nested only so deep."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = zip_longest(values[::2], values[1::2])
+        values = [x if y is None else operation(x, y) for x, y in pairs]
+    return values[0]
+
+
 class Number(NamedTuple):
     """Something in [low, high] that a column, a number or a mapping from annotator says."""
 
@@ -42,10 +56,15 @@ class Number(NamedTuple):
     hint: str
 
 
-def open_table(table: Any) -> tuple[Frame, Callable[[Frame, dict[str, Any]], Any]]:
-    """A lazy frame over the table, and the way back to the caller's own kind of table."""
+def open_table(
+    table: Any, wanted: Sequence[tuple[str, Any]] | None = None
+) -> tuple[Frame, GiveBack]:
+    """A lazy frame over the table, and the way back to the caller's own kind of table.
+
+    `wanted` are roles and the columns that play them; only those are taken, unless it is None.
+    """
     if isinstance(table, Mapping):
-        return _open_mapping(table)
+        return _open_mapping(table, wanted)
     try:
         frame = nw.from_native(table)
     except TypeError:
@@ -54,40 +73,97 @@ def open_table(table: Any) -> tuple[Frame, Callable[[Frame, dict[str, Any]], Any
             f"of columns; {type(table).__name__} came. For a file use the command line, "
             "`sle encode FILE -o OUT`, or read it first: duckdb.sql(\"FROM 'crowd.csv'\")."
         ) from None
+    if wanted is not None:
+        # A relation may have two columns of one name, and a schema may not.
+        names = table.columns if frame.implementation.is_duckdb() else frame.collect_schema()
+        frame = frame.select(*_chosen(list(names), wanted))
     if isinstance(frame, nw.LazyFrame):
         return frame, lambda result, _: result.to_native()
-    _refuse_mixed_ids(frame)
     if frame.implementation.is_polars():
         return frame.lazy(), lambda result, _: _sorted(result).collect().to_native()
-    kind = "pyarrow" if frame.implementation.is_pyarrow() else "pandas"
-
-    def give_back(result: Frame, about: dict[str, Any]) -> Any:
-        native = _sorted(result).collect(kind).to_native()
-        if kind == "pandas":
-            native.attrs["slencodings"] = about
-            return native
-        import json
-
-        metadata = (native.schema.metadata or {}) | {b"slencodings": json.dumps(about).encode()}
-        return native.replace_schema_metadata(metadata)
-
-    return frame.lazy("duckdb"), give_back
-
-
-def _open_mapping(table: Mapping[str, Any]) -> tuple[Frame, Callable[..., Any]]:
     import duckdb
 
-    columns = {str(name): _column(values) for name, values in table.items()}
-    sizes = {name: len(values) for name, values in columns.items()}
+    if frame.implementation.is_pyarrow():
+        return nw.from_native(duckdb.from_arrow(frame.to_native())), _as_pyarrow
+    pandas = frame.to_native()
+    for name in (name for name, dtype in frame.schema.items() if dtype == nw.Object):
+        typed = pandas[name].convert_dtypes()
+        typed = _column(name, typed.tolist()) if typed.dtype == object else typed
+        pandas = pandas.assign(**{name: typed})
+    return nw.from_native(duckdb.from_df(pandas)), _as_pandas
+
+
+def _as_pandas(result: Frame, about: dict[str, Any]) -> Any:
+    native = _sorted(result).collect("pandas").to_native()
+    native.attrs["slencodings"] = about
+    return native
+
+
+def _as_pyarrow(result: Frame, about: dict[str, Any]) -> Any:
+    native = _sorted(result).collect("pyarrow").to_native()
+    metadata = {b"slencodings": json.dumps(about, default=str).encode()}
+    return native.replace_schema_metadata((native.schema.metadata or {}) | metadata)
+
+
+def _open_mapping(table: Mapping[str, Any], wanted: Any) -> tuple[Frame, GiveBack]:
+    import duckdb
+
+    names = list(table) if wanted is None else _chosen(list(table), wanted)
+    sle_columns = {name: _column(name, table[name]) for name in names}
+    sizes = {name: len(values) for name, values in sle_columns.items()}
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"columns must be equally long; {sizes} came.")
-    relation = duckdb.sql("SELECT * FROM columns") if columns else duckdb.sql("SELECT 1 WHERE 1=0")
+        raise ValueError(
+            f"columns must be equally long; {sizes} came. Write None where a value is missing."
+        )
+    # DuckDB finds the variable by its name, which no table of the user's should have.
+    relation = duckdb.sql("FROM sle_columns")
     return nw.from_native(relation), lambda result, _: to_arrays(_sorted(result))
 
 
-def _column(values: Any) -> Any:
-    array = values if isinstance(values, np.ndarray) else np.asarray(values)
-    return array.astype(object) if array.dtype.kind in "US" else array
+def _column(name: str, values: Any) -> Any:
+    """An array that DuckDB reads as it is meant: it guesses the type of objects by a sample."""
+    if not isinstance(values, list | tuple):
+        values = np.asarray(values)
+        if values.ndim == 0:
+            raise ValueError(f"column {name!r} must hold one value per row; {values!r} came.")
+        if values.ndim == 1 and values.dtype.kind not in "OSTU":
+            dtype = "M8[us]" if values.dtype.kind == "M" else values.dtype.newbyteorder("=")
+            return np.ascontiguousarray(values, dtype=dtype)
+        values = values.tolist()
+    missing = [_is_missing(v) for v in values]
+    known = [v for v, gone in zip(values, missing, strict=True) if not gone]
+    kinds = {_kind(v): v for v in known}
+    if len(kinds) > 1:
+        # Engines would make 1 and "1" the same item.
+        raise ValueError(
+            f"column {name!r} must hold values of one type; {', '.join(sorted(kinds))} came, "
+            f"such as {' and '.join(repr(kinds[k]) for k in sorted(kinds))}. "
+            "Make them all text first: str(value)."
+        )
+    if "number" in kinds:
+        whole = all(isinstance(v, Integral) for v in known)
+        filled = [0 if gone else v for v, gone in zip(values, missing, strict=True)]
+        array = np.asarray(filled, dtype=None if whole else float)
+        return np.ma.masked_array(array, missing) if any(missing) else array
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = None if missing[i] else _floats(value) if "list" in kinds else value
+    return array
+
+
+def _is_missing(value: Any) -> bool:
+    nothing = type(value).__name__ in ("NoneType", "NAType", "NaTType")
+    return nothing or (isinstance(value, float) and value != value)
+
+
+def _kind(value: Any) -> str:
+    kinds = {"bool": bool | np.bool_, "number": Real | Decimal, "str": str}
+    kinds["list"] = list | tuple | np.ndarray
+    return next((k for k, types in kinds.items() if isinstance(value, types)), type(value).__name__)
+
+
+def _floats(values: Any) -> list[Any]:
+    return [float(v) if _kind(v) == "number" else v for v in values]
 
 
 def _sorted(frame: Frame) -> Frame:
@@ -100,91 +176,110 @@ def to_arrays(frame: Frame) -> dict[str, Any]:
     """All of a lazy frame as NumPy arrays."""
     if frame.implementation.is_duckdb():
         arrays = frame.to_native().fetchnumpy()
-        return {k: np.ma.filled(_float_if_masked(v), np.nan) for k, v in arrays.items()}
+        return {name: _unmasked(values) for name, values in arrays.items()}
     eager = frame.collect()
-    return {name: eager[name].to_numpy() for name in eager.columns}
+    arrays = {name: eager[name].to_numpy() for name in eager.columns}
+    return {k: v.astype(object) if v.dtype.kind in "TU" else v for k, v in arrays.items()}
 
 
-def _float_if_masked(array: Any) -> Any:
-    masked = isinstance(array, np.ma.MaskedArray) and bool(np.ma.is_masked(array))
-    return array.astype(float) if masked and array.dtype.kind in "iub" else array
+def _unmasked(array: Any) -> Any:
+    """What is missing is NaN among floats, NaT among times, None among all else."""
+    if not np.ma.is_masked(array):
+        return np.asarray(array)
+    if array.dtype.kind in "fM":
+        return array.filled(np.nan if array.dtype.kind == "f" else np.datetime64("NaT"))
+    return np.where(np.ma.getmaskarray(array), None, array.data.astype(object))
 
 
-def _refuse_mixed_ids(frame: nw.DataFrame[Any]) -> None:
-    """Engines would make 1 and "1" the same item; only pandas can hold both in one column."""
-    for name, dtype in frame.schema.items():
-        if dtype != nw.Object:
-            continue
-        values = [v for v in frame[name].to_list() if v is not None and v == v]
-        kinds = {type(v).__name__ for v in values}
-        if len(kinds) > 1 and kinds & {"str", "int", "float", "bool"}:
-            first = {k: next(v for v in values if type(v).__name__ == k) for k in sorted(kinds)}
-            raise ValueError(
-                f"column {name!r} must hold values of one type; {', '.join(sorted(kinds))} came, "
-                f"such as {first}. Make it text first: table[{name!r}].astype(str)."
-            )
+def _chosen(names: Sequence[str], wanted: Sequence[tuple[str, Any]]) -> list[str]:
+    check_names(names, wanted)
+    return list(dict.fromkeys(name for _, name in wanted))
 
 
-def check_names(names: Sequence[str], wanted: Sequence[tuple[str, str]]) -> None:
+def check_names(names: Sequence[str], wanted: Sequence[tuple[str, Any]]) -> None:
     """Every wanted column is there, and no two columns differ by case alone."""
+    # pandas may name columns by numbers, too; nobody can want those.
+    names = [name for name in names if isinstance(name, str)]
     for role, name in wanted:
+        if not isinstance(name, str) or not name:
+            raise ValueError(
+                f"`{role}` must be the name of a column, as text; {name!r} came. If the columns "
+                "have no such names, rename them first."
+            )
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1) or list(names[:1])
+            near = difflib.get_close_matches(name, names, 1) or names[:1]
             raise ValueError(
                 f"there is no column {name!r} for `{role}`; the columns are "
                 f"{', '.join(map(repr, names))}. Did you mean {role}={near[0]!r}?"
                 if names
                 else f"there is no column {name!r} for `{role}`; the table has no columns."
             )
-    folded: dict[str, str] = {}
+    if pair := twins(names):
+        raise ValueError(
+            "column names must differ by more than case, which some engines ignore; "
+            f"{pair[0]!r} and {pair[1]!r} came. Rename one of them."
+        )
+
+
+def twins(names: Sequence[str]) -> tuple[str, str] | None:
+    """Two names that differ by case at most."""
+    seen: dict[str, str] = {}
     for name in names:
-        if (twin := folded.setdefault(name.casefold(), name)) != name:
-            raise ValueError(
-                f"column names must differ by more than case, which some engines ignore; "
-                f"{twin!r} and {name!r} came. Rename one of them."
-            )
+        if name.casefold() in seen:
+            return seen[name.casefold()], name
+        seen[name.casefold()] = name
+    return None
 
 
 def identifier(schema: nw.Schema, name: str) -> nw.Expr:
     """A column of names: NaN is no name, and categories are their text."""
-    column = nw.col(name)
-    if schema[name].is_float():
+    column, dtype = nw.col(name), schema[name]
+    if dtype.is_nested() or dtype == nw.Object:
+        raise ValueError(
+            f"column {name!r} must hold names: text, numbers or dates; {dtype} came. "
+            "Make them text first."
+        )
+    if dtype.is_float():
         return column.fill_nan(None)
-    if schema[name] in (nw.Categorical, nw.Enum):
-        return column.cast(nw.String)
-    return column
+    return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
 
 
-def number(schema: nw.Schema, value: Number, annotator: str | None) -> nw.Expr:
-    """The column, the number, or what `look_up` found for the annotator."""
+def misfits(dtype: Any, values: Sequence[Any]) -> list[Any]:
+    """The values that a column of this type cannot hold."""
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return [v for v in values if not isinstance(v, str)]
+    kind = "bool" if dtype == nw.Boolean else "number" if dtype.is_numeric() else None
+    return [v for v in values if _is_missing(v) or (kind and _kind(v) != kind)]
+
+
+def number(schema: nw.Schema, value: Number) -> nw.Expr:
+    """The column or the number, as ours."""
     spec, name = value.spec, value.name
     if isinstance(spec, str):
-        if not schema[spec].is_numeric():
-            raise ValueError(
-                f"column {spec!r} for `{name}` must hold numbers; {schema[spec]} came. "
-                f"Map its words to numbers first, from {value.low:g} to {value.high:g}."
-            )
-        column = nw.col(spec).cast(nw.Float64)
-        return column.fill_nan(None).alias(value.column)
-    if isinstance(spec, Mapping):
-        if annotator is None:
-            raise ValueError(
-                f"`{name}` by annotator needs to know who annotated; no annotator column came. "
-                "Pass annotator='the column'."
-            )
-        _check_range(value, list(spec.values()))
-        return nw.col(f"{value.column}_known").alias(value.column)
-    _check_range(value, [spec])
+        _check_numeric(schema[spec], spec, name)
+        return nw.col(spec).cast(nw.Float64).fill_nan(None).alias(value.column)
+    check_range(value, spec)
     return nw.lit(float(spec)).alias(value.column)
 
 
-def _check_range(value: Number, given: list[Any]) -> None:
-    for v in given:
-        if not isinstance(v, int | float | np.number) or not value.low <= float(v) <= value.high:
-            raise ValueError(
-                f"`{value.name}` must be a column name or lie in [{value.low:g}, {value.high:g}]; "
-                f"{v!r} came.{value.hint}"
-            )
+def _check_numeric(dtype: Any, column: str, role: str) -> None:
+    # A column that is null in all rows has no type yet.
+    if not dtype.is_numeric() and dtype not in (nw.Boolean, nw.Unknown):
+        raise ValueError(
+            f"column {column!r} for `{role}` must hold numbers; {dtype} came. "
+            "Map its words to numbers first."
+        )
+
+
+def check_range(value: Number, given: Any, of: str = "") -> None:
+    """Refuse a number out of its range; `of` says whose it is."""
+    if isinstance(given, Real) and value.low <= float(given) <= value.high:
+        return
+    came = repr(given) if given is None or isinstance(given, Real) else type(given).__name__
+    raise ValueError(
+        f"`{value.name}` must be a column, a number in [{value.low:g}, {value.high:g}] or a "
+        f"mapping from annotator to such numbers; {came} came{of}.{value.hint}"
+    )
 
 
 def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) -> Frame:
@@ -192,49 +287,86 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
     keys, values = list(mapping), np.asarray(list(mapping.values()), dtype=float)
     if frame.implementation.is_duckdb():
         # DuckDB would search a literal map from its start for every row; a join does not.
-        known = {"sle_key": _column(keys), "sle_value": values}  # noqa: F841 (the query reads it)
-        quoted = '"' + column.replace('"', '""') + '"'
+        sle_known = {"sle_key": _column(column, keys), "sle_value": values}  # noqa: F841 (read by name)
         joined = frame.to_native().query(
-            "t",
-            f"SELECT t.*, known.sle_value AS {name} "
-            f"FROM t LEFT JOIN known ON t.{quoted} = known.sle_key",
+            "sle_rows",
+            f"SELECT sle_rows.*, sle_value AS {name} "
+            f"FROM sle_rows LEFT JOIN sle_known ON {column} = sle_key",
         )
         return nw.from_native(joined)
+    # Dask can hold no null among floats, so unknown is NaN first.
     found = nw.col(column).replace_strict(
-        keys, values.tolist(), default=None, return_dtype=nw.Float64
+        keys, values.tolist(), default=float("nan"), return_dtype=nw.Float64
     )
-    return frame.with_columns(found.alias(name))
+    return frame.with_columns(found.fill_nan(None).alias(name))
 
 
 def list_length(frame: Frame, name: str) -> int:
-    """The length of the longest list in a column."""
-    schema = frame.collect_schema()
-    if not isinstance(schema[name], nw.List | nw.Array):
+    """The length that all lists in a column have."""
+    dtype = frame.collect_schema()[name]
+    if not isinstance(dtype, nw.List | nw.Array):
         raise ValueError(
-            f"column {name!r} must hold lists of probabilities; {schema[name]} came. "
+            f"column {name!r} must hold lists of probabilities; {dtype} came. "
             "Pass the K columns instead if there is one per label: ['p_yes', 'p_no']."
         )
-    (longest,) = small(frame.select(nw.col(name).list.len().max().alias("n")))["n"]
-    return int(longest or 0)
+    frame = frame.select(_lists(name, dtype).list.len().cast(nw.Int64).alias("sle_n"))
+    n = nw.col("sle_n")
+    found = small(frame.select(n.min().alias("sle_least"), n.max().alias("sle_most")))
+    (least,), (most,) = found.values()
+    if least != most:
+        others = (numbered(frame) or frame).filter(n != most)
+        first, counted = small(others.head(1)), small(others.select(nw.len().alias("sle_n")))
+        at = f" at row {first[ROW][0]} (from 0)" if ROW in first else ""
+        raise ValueError(
+            f"the lists in column {name!r} must be equally long; the longest has {most} values, "
+            f"{counted['sle_n'][0]} rows have fewer, first {first['sle_n'][0]}{at}. "
+            "Write 0 for a label that is ruled out, and null where there is no annotation."
+        )
+    return int(most or 0)
+
+
+def _lists(name: str, dtype: Any) -> nw.Expr:
+    """Polars keeps arrays of fixed length apart from lists."""
+    column = nw.col(name)
+    return column.cast(nw.List(dtype.inner)) if isinstance(dtype, nw.Array) else column
 
 
 def soft_columns(
-    spec: str | Sequence[str], count: int, name: Callable[[int], str]
+    schema: nw.Schema, role: str, spec: str | Sequence[str], count: int, name: Callable[[int], str]
 ) -> list[nw.Expr]:
     """K columns of probabilities, or one column of lists, as K expressions."""
-    lists = isinstance(spec, str)
-    each = [nw.col(spec).list.get(k) for k in range(count)] if lists else map(nw.col, spec)
+    if isinstance(spec, str):
+        dtype: Any = schema[spec]
+        _check_numeric(dtype.inner, spec, role)
+        each = [_lists(spec, dtype).list.get(k) for k in range(count)]
+    else:
+        for column in spec:
+            _check_numeric(schema[column], column, role)
+        each = map(nw.col, spec)
     return [x.cast(nw.Float64).fill_nan(None).alias(name(k)) for k, x in enumerate(each)]
+
+
+def stacked(frame: Frame, columns: Sequence[str], variable: str, value: str) -> Frame:
+    """A row per row and column, with the column's name in `variable` and what it held in `value`.
+
+    The columns must hold no nulls, which DuckDB would leave out.
+    """
+    if frame.implementation.is_duckdb():
+        # narwhals would do this in DuckDB's default connection, whichever the table is in.
+        query = f"UNPIVOT sle_rows ON {', '.join(columns)} INTO NAME {variable} VALUE {value}"
+        return nw.from_native(frame.to_native().query("sle_rows", query))
+    index = [name for name in frame.collect_schema().names() if name not in columns]
+    return frame.unpivot(list(columns), index=index, variable_name=variable, value_name=value)
 
 
 def small(frame: Frame) -> dict[str, list[Any]]:
     """A few rows as Python values."""
     if frame.implementation.is_duckdb():
-        relation = frame.to_native()
-        columns = zip(*relation.fetchall(), strict=True)
-        return dict(zip(relation.columns, map(list, columns), strict=False)) or {
-            c: [] for c in relation.columns
-        }
+        # DuckDB hands out times with a zone only where pytz is installed.
+        zoned = [n for n, t in frame.collect_schema().items() if getattr(t, "time_zone", None)]
+        relation = frame.with_columns(nw.col(*zoned).cast(nw.String)).to_native()
+        columns = list(zip(*relation.fetchall(), strict=True)) or [[] for _ in relation.columns]
+        return dict(zip(relation.columns, map(list, columns), strict=True))
     if frame.implementation.is_polars():
         return frame.collect(engine="streaming").to_dict(as_series=False)
     return frame.collect().to_dict(as_series=False)

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import csv
+import shlex
+import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings import aggregate, confidence, metrics
-from slencodings.datasets import DigitsCrowd, digits_crowd
+from slencodings import aggregate, confidence
+from slencodings.confidence import Calibration
+from slencodings.datasets import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.opinion import Opinion
 
-SHADES = " ░▒▓█"
+Say: TypeAlias = Callable[[str], None]
 
 
-def tell(seed: int, say: Any = print) -> None:
+class Reading(NamedTuple):
+    """How well one way to read the crowd does against what was written."""
+
+    name: str
+    accuracy: float
+    loss: float
+    uncertainty: float | None
+
+
+def tell(seed: int, save: str | None = None, say: Say = print) -> None:
     """Show the crowd, one hard image, what confidence is worth, and who reads best."""
+    if save is not None:
+        _check_name(save)
     crowd = digits_crowd(rng=seed)
     said = crowd.annotations
     per_item = len(said.item) // len(said.items)
     say(
         f"{len(said.items):,} handwritten digits, read by {len(said.annotators)} people, "
         f"{per_item} of them each: {len(said.item):,} annotations.\n"
-        "The images are real; the people are simulated (seed "
-        f"{seed}), so we know how reliable they are."
+        f"The images are real; the people are simulated (seed {seed}), so we know how reliable "
+        "they are."
     )
     earned = confidence.calibrate(said, 1 - said.uncertainty)
     calibrated = replace(said, uncertainty=earned(1 - said.uncertainty))
@@ -34,17 +51,20 @@ def tell(seed: int, say: Any = print) -> None:
     say(_indented(str(earned)))
     say("\nWho reads the digits best? (against what was written; lower loss is better)\n")
     say(f"  {'':34} {'accuracy':>9} {'log-loss':>9} {'uncertainty':>12}")
-    for name, probability, doubt in _contest(crowd, target):
-        right = np.mean(np.argmax(probability, axis=-1) == crowd.gold)
-        loss = _log_loss(probability, crowd.gold)
-        say(f"  {name:34} {right:>9.3f} {loss:>9.3f} {doubt:>12}")
-    say(
-        "\nVotes treat everybody alike. Taken at their word, sure people outvote right ones; with\n"
-        "confidence as it was earned and reliability as it is, the crowd reads better than votes\n"
-        "do, and says how sure it is of every image.\n\n"
-        "The same on your own table:\n"
-        "  sle encode crowd.csv -o targets.parquet --confidence-scale calibrated"
-    )
+    readings = _contest(crowd, target)
+    for name, accuracy, loss, doubt in readings:
+        shown = "none" if doubt is None else f"{doubt:.3f}"
+        say(f"  {name:34} {accuracy:>9.3f} {loss:>9.3f} {shown:>12}")
+    say("\n" + "\n".join(_lessons(readings, earned)))
+    name = shlex.quote(save) if save is not None else "crowd.csv"
+    if save is not None:
+        _save(crowd, Path(save))
+        say(f"\nThe crowd is in {save}. Now type:")
+    else:
+        say(
+            "\nThe same on a table of your own, or on this crowd after `sle demo --save crowd.csv`:"
+        )
+    say(f"  sle encode {name} -o targets.parquet --confidence-scale calibrated")
 
 
 def _hardest(target: Opinion) -> int:
@@ -53,11 +73,12 @@ def _hardest(target: Opinion) -> int:
     return int(np.argmin((best[:, -1] - best[:, -2]) / best[:, -1]))
 
 
-def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Any) -> None:
+def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Say) -> None:
     said = crowd.annotations
+    shades = _shades()
     say(f"\nAn image that people read differently, {said.items[i]}:\n")
     picture = [
-        "".join(SHADES[round(x * (len(SHADES) - 1))] * 2 for x in row)
+        "".join(shades[round(x * (len(shades) - 1))] * 2 for x in row)
         for row in crowd.X[i].reshape(8, 8)
     ]
     notes = ["annotator  says  sure  reliable"] + [
@@ -76,15 +97,43 @@ def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Any) -> None:
     say(f"  (it was written as {crowd.gold[i]})")
 
 
-def _contest(crowd: DigitsCrowd, target: Opinion) -> list[tuple[str, NDArray[np.float64], str]]:
+def _contest(crowd: DigitsCrowd, target: Opinion) -> list[Reading]:
     said = crowd.annotations
-    literal = aggregate.sle(said, reliability=crowd.reliability)
-    return [
-        ("majority vote", aggregate.majority_vote(said).probability, "none"),
-        ("soft vote", aggregate.soft_vote(said).probability, "none"),
-        ("SLE, confidence as stated", literal.probability, f"{literal.uncertainty.mean():.3f}"),
-        ("SLE, confidence as earned", target.probability, f"{target.uncertainty.mean():.3f}"),
+    stated = aggregate.sle(said, reliability=crowd.reliability)
+    ways: list[tuple[str, NDArray[np.float64], Any]] = [
+        ("majority vote", aggregate.majority_vote(said).probability, None),
+        ("soft vote", aggregate.soft_vote(said).probability, None),
+        ("SLE, confidence as stated", stated.probability, stated.uncertainty),
+        ("SLE, confidence as earned", target.probability, target.uncertainty),
     ]
+    return [
+        Reading(
+            name,
+            float(np.mean(np.argmax(p, axis=-1) == crowd.gold)),
+            _log_loss(p, crowd.gold),
+            None if u is None else float(np.mean(u)),
+        )
+        for name, p, u in ways
+    ]
+
+
+def _lessons(readings: list[Reading], earned: Calibration) -> list[str]:
+    """What the numbers above say, whatever they are."""
+    most = max(r.accuracy for r in readings)
+    least = min(r.loss for r in readings)
+    right = " and ".join(r.name for r in readings if r.accuracy == most)
+    close = " and ".join(r.name for r in readings if r.loss == least)
+    hopeless = " and ".join(r.name for r in readings if r.loss == float("inf"))
+    low, high = earned.to_rows()[0], earned.to_rows()[-1]
+    lines = [
+        f"Right most often: {right}, {most:.1%} of the images.",
+        f"Lowest log-loss: {close}, {least:.3f}.",
+        f"Those who called themselves {high['level']:g} sure agreed with {high['agreement']:.0%} "
+        f"of the others, those who said {low['level']:g} with {low['agreement']:.0%}.",
+    ]
+    if hopeless:
+        lines.append(f"A loss is infinite where what was written got no chance at all: {hopeless}.")
+    return [*lines, "Votes do not say how sure they are of an image; opinions do."]
 
 
 def _log_loss(probability: NDArray[np.float64], gold: NDArray[Any]) -> float:
@@ -93,8 +142,35 @@ def _log_loss(probability: NDArray[np.float64], gold: NDArray[Any]) -> float:
     return float("inf") if np.any(p == 0) else float(-np.mean(np.log(p)))
 
 
+def _check_name(save: str) -> None:
+    from slencodings.files import check_target
+
+    if Path(save).suffix.lower() != ".csv":
+        raise ValueError(f"the demo crowd is saved as CSV; {save!r} came. Name it crowd.csv.")
+    check_target(save, "-")
+
+
+def _save(crowd: DigitsCrowd, path: Path) -> None:
+    from slencodings.files import replacing
+
+    table = crowd_table(crowd.annotations, crowd.reliability)
+    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+
+
+def _shades() -> str:
+    """Five shades that the terminal can show."""
+    try:
+        "░▒▓█".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return " .:*#"
+    return " ░▒▓█"
+
+
 def _bar(share: float) -> str:
-    return "█" * round(30 * share)
+    return _shades()[-1] * round(30 * share)
 
 
 def _indented(text: str) -> str:

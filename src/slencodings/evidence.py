@@ -16,14 +16,24 @@ they alone are believed. Smoothed rows always doubt, so that count is left out.
 
 from __future__ import annotations
 
-from functools import reduce
 from operator import add
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
 
-from slencodings.columns import ITEM, LABEL, RELIABILITY, UNCERTAINTY, Frame, prior, probability
-from slencodings.survey import Rows
+from slencodings.columns import (
+    ITEM,
+    LABEL,
+    RELIABILITY,
+    UNCERTAINTY,
+    Frame,
+    fold,
+    prior,
+    probability,
+    stacked,
+    twins,
+)
+from slencodings.survey import MOST_COLUMNS, Rows
 
 Operator: TypeAlias = Literal["cumulative", "average", "weighted", "constraint"]
 VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
@@ -75,7 +85,7 @@ def wide(rows: Rows, how: How) -> Frame:
     if how.operator == "constraint":
         frame = _taken_back(frame.with_columns(nw.max_horizontal(*E).alias(TOTAL)), E)
     frame = frame.with_columns(
-        reduce(add, E).alias(TOTAL), *([reduce(add, C).alias(CERTAIN_TOTAL)] if C else [])
+        fold(add, E).alias(TOTAL), *([fold(add, C).alias(CERTAIN_TOTAL)] if C else [])
     )
     frame = frame.with_columns(
         _uncertainty(how).alias(UNCERTAINTY),
@@ -156,10 +166,10 @@ def _long_sums(rows: Rows, how: How) -> Frame:
     frame, share = _worth(rows, how), nw.lit(1.0)
     if rows.soft:
         place = {probability(k): label for k, label in enumerate(rows.labels)}
-        index = [ITEM, *how.sums]
-        frame = frame.unpivot(list(place), index=index, variable_name=LABEL, value_name="sle_p")
+        frame = frame.with_columns(nw.col(*place).fill_null(0.0))
+        frame, share = stacked(frame, list(place), LABEL, "sle_p"), nw.col("sle_p")
         named = nw.col(LABEL).replace_strict(list(place), list(place.values()), default=None)
-        frame, share = frame.with_columns(named.alias(LABEL)), nw.col("sle_p").fill_null(0.0)
+        frame = frame.with_columns(named.alias(LABEL))
     share = nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
     brings = {name: (share * nw.col(name)).fill_null(0.0) for name in how.sums}
     brings[WORTH] = _added(how, brings[WORTH])
@@ -228,20 +238,23 @@ def _value(kind: str, b: nw.Expr, a: nw.Expr, how: How) -> nw.Expr:
 
 def _wide_names(labels: list[Any], how: How) -> list[tuple[str, int, str]]:
     """The columns of the wide form: (value, place of the label, name)."""
+    if len(labels) > MOST_COLUMNS:
+        raise ValueError(
+            f"the wide form has columns for each label, and takes at most {MOST_COLUMNS} labels; "
+            f"{len(labels)} came. Pass form='long'; or is another column the label?"
+        )
     names: list[tuple[str, int, str]] = []
     for kind in how.values:
         if kind == "uncertainty":
             names.append((kind, 0, kind))
         else:
             names += [(kind, k, f"{kind}_{label}") for k, label in enumerate(labels)]
-    seen = {how.name.casefold(): how.name}
-    for _, _, name in names:
-        if (twin := seen.setdefault(name.casefold(), name)) is not name:
-            raise ValueError(
-                "columns of the wide form must differ by more than case, which some engines "
-                f"ignore; {twin!r} and {name!r} came. Rename the label or the item column, or "
-                "pass form='long'."
-            )
+    if pair := twins([how.name, *(name for _, _, name in names)]):
+        raise ValueError(
+            "columns of the wide form must differ by more than case, which some engines ignore; "
+            f"{pair[0]!r} and {pair[1]!r} came. Rename the label or the item column, or pass "
+            "form='long'."
+        )
     return names
 
 
@@ -260,7 +273,7 @@ def _fused_priors(rows: Rows, how: How) -> list[nw.Expr]:
     K = range(len(rows.labels))
 
     def mean(weight: str, k: int) -> nw.Expr:
-        return nw.col(f"sle_a_{weight}{k}") / reduce(add, (nw.col(f"sle_a_{weight}{j}") for j in K))
+        return nw.col(f"sle_a_{weight}{k}") / fold(add, (nw.col(f"sle_a_{weight}{j}") for j in K))
 
     fused = [nw.when(nw.col(TOTAL) > 0).then(mean("w", k)).otherwise(mean("n", k)) for k in K]
     if not how.certain:

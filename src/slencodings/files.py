@@ -9,29 +9,33 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import duckdb
 
 from slencodings import __version__, readers
 from slencodings.columns import ANNOTATOR, LABEL, probability
-from slencodings.readers import Format
+from slencodings.readers import Format, columns_of, quote
 from slencodings.survey import Duplicates, Missing, Rows, count_duplicates, survey
 from slencodings.tables import opinions
 
-if TYPE_CHECKING:
-    import duckdb
-
-    Connection: TypeAlias = duckdb.DuckDBPyConnection
-    Relation: TypeAlias = duckdb.DuckDBPyRelation
-
-# Called with what is being done and the share of it that is done.
-Progress: TypeAlias = Callable[[str, float], None]
+Connection: TypeAlias = duckdb.DuckDBPyConnection
+Relation: TypeAlias = duckdb.DuckDBPyRelation
+# Called with a word for what is told, and the text.
+Say: TypeAlias = Callable[[str, str], None]
+# Called when a step begins: its name, how much there is to do if that is known, and of what.
+Step: TypeAlias = Callable[[str, float | None, str], None]
+# Called while a step runs: its name, how much is done, how much there is to do, and of what.
+Progress: TypeAlias = Callable[[str, float, float | None, str], None]
 
 WRITERS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -40,8 +44,14 @@ WRITERS = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
-
-
+# Errors of DuckDB that no file can cause.
+NOT_THE_FILE = (
+    duckdb.InterruptException,
+    duckdb.InternalException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+)
 MOST_WIDE_LABELS = 20
 # Past this, counting who said something twice costs more than the fusing itself.
 MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
@@ -51,57 +61,94 @@ def encode_file(
     source: str,
     target: str,
     *,
-    columns: Mapping[str, Any],
-    confidence_scale: Any = (0, 1),
-    labels: Sequence[str] | None = None,
-    wide: bool | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "all",
-    format: Format | None = None,
-    say: Callable[[str, str], None] = lambda what, text: None,
-    progress: Progress = lambda what, share: None,
-    **how: Any,
+    say: Say = lambda what, text: None,
+    progress: Progress = lambda what, done, total, unit: None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Fuse a file of annotations into a file of opinions, and return how that was done.
 
     Parameters
     ----------
     source, target : paths, or `-` for standard input and output
-    columns : the column (or number) for each role; those left out or None are found by name
-    wide : a row per item, or per item and label; wide up to 20 labels if not said
-    say, progress : called with notes for people, and with the share done of each step
-    how : passed to `fuse_table`: smoothing, prior_weight, operator, values
+    say, progress : called with notes for people, and with what is done of each step
+    options : those of `fuse_file`
     """
     writer = check_target(target, source)
-    with workspace() as (connection, folder):
+    with disk_errors(), workspace() as (connection, folder):
         path = find(source, folder)
-        crowd, chosen = read(connection, path, format, columns, progress)
+        # Not straight to standard output, which would show half of what then fails.
+        new = folder / "output.csv" if target == "-" else Path(target)
+
+        def work(step: Step) -> dict[str, Any]:
+            return fuse_file(connection, path, new, writer, step=step, say=say, **options)
+
+        about = watch(connection, work, progress)
+        if target == "-":
+            with new.open("rb") as written:
+                shutil.copyfileobj(written, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    how = f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
+    say("wrote", f"{target}: {about['written']:,} rows, {how}")
+    return about
+
+
+def fuse_file(
+    connection: Connection,
+    path: Path,
+    target: Path,
+    writer: str,
+    *,
+    columns: Mapping[str, Any],
+    confidence_scale: Any = None,
+    labels: Sequence[str] | None = None,
+    wide: bool | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "all",
+    format: Format | None = None,
+    step: Step,
+    say: Say,
+    **how: Any,
+) -> dict[str, Any]:
+    """Read, check, fuse and write.
+
+    Parameters
+    ----------
+    columns : the column (or number) for each role; those left out or None are found by name
+    wide : a row per item, or per item and label; wide up to 20 labels if not said
+    how : passed to `fuse_table`: smoothing, prior_weight, operator, values
+    """
+    if (
+        how.get("smoothing") == 0
+        and "json" in writer
+        and {"evidence", "alpha"} & {*how.get("values", ())}
+    ):
+        raise ValueError(
+            "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
+            "Write .parquet or .csv, or pass a smoothing such as 0.01."
+        )
+    with plain_errors(path, format := format or readers.format_of(path)):
+        step("reading", path.stat().st_size / 1e6, "MB")
+        crowd, chosen = read(connection, path, format, columns)
         say("columns", ", ".join(f"{role} = {_shown(c)}" for role, c in chosen.items()))
-        if confidence_scale == "calibrated":
-            confidence_scale = _calibrated(crowd, chosen, missing, say)
+        step("checking", None, "")
+        scale = _scale(crowd, chosen, confidence_scale, missing, say)
         rows = survey(
             crowd,
             **chosen,
-            confidence_scale=confidence_scale,
-            labels=labels,
+            confidence_scale=scale,
+            labels=_typed_labels(connection, crowd, chosen["label"], labels),
             missing=missing,
             duplicates=duplicates,
         )
-        _note(rows, source, duplicates, say)
+        _note(rows, path.name, duplicates, say)
         wide = len(rows.labels) <= MOST_WIDE_LABELS if wide is None else wide
         form = "wide" if wide else "long"
         frame, about = opinions(rows, form=form, name=chosen["item"], **how)
-        about |= {
-            "version": __version__,
-            "source": source,
-            "columns": chosen,
-            "confidence_scale": str(confidence_scale),
-            "missing": missing,
-            "duplicates": duplicates,
-            **rows.counts,
-        }
-        write(connection, frame.to_native(), target, writer, about, progress)
-    say("wrote", f"{target}: {form}, {about['operator']}, smoothing {about['smoothing']:g}")
+        about |= {"version": __version__, "source": path.name, "columns": chosen}
+        about |= {"confidence_scale": _described(scale)} if "confidence" in chosen else {}
+        about |= {"missing": missing, "duplicates": duplicates, **rows.counts}
+        step("fusing", rows.counts["rows"], "rows")
+        about["written"] = write(connection, frame.to_native(), target, writer, about)
     return about
 
 
@@ -109,36 +156,59 @@ def _shown(column: Any) -> str:
     return ", ".join(column) if isinstance(column, list) else f"{column}"
 
 
-def _calibrated(crowd: Relation, chosen: dict[str, Any], missing: Missing, say: Any) -> Any:
-    """Learn from the crowd what its stated confidence is worth."""
+def _scale(crowd: Relation, chosen: dict[str, Any], scale: Any, missing: Missing, say: Say) -> Any:
+    """The ends of the confidence scale; or what it is worth, learned from the crowd."""
+    if scale is not None and not isinstance(chosen.get("confidence"), str):
+        raise ValueError(
+            "a confidence scale needs a column of confidence; none was found. "
+            "Name it: --confidence COLUMN."
+        )
+    if scale != "calibrated":
+        return scale or (0, 1)
     from slencodings.annotations import from_table
     from slencodings.confidence import calibrate
 
-    if not isinstance(chosen.get("confidence"), str):
+    said = {role: spec for role, spec in chosen.items() if role != "reliability"}
+    # Only confidence that was stated can be compared, so what is missing is not trusted here.
+    absent = "error" if missing == "error" else "drop"
+    stated = from_table(crowd, **said, confidence_scale=lambda c: c, missing=absent)
+    learned = calibrate(stated, stated.uncertainty)
+    say("learned", f"what stated confidence is worth:\n{learned}")
+    return learned
+
+
+def _described(scale: Any) -> Any:
+    return list(scale) if isinstance(scale, tuple) else scale.to_rows()
+
+
+def _typed_labels(
+    connection: Connection, crowd: Relation, label: Any, labels: Sequence[str] | None
+) -> list[Any] | None:
+    """Labels from the command line, which are text, in the type of their column."""
+    types = dict(zip(crowd.columns, map(str, crowd.types), strict=True))
+    type = types[label] if isinstance(label, str) else "DOUBLE[]"
+    if labels is None or type.endswith("]"):  # Lists of probabilities have labels of any type.
+        return None if labels is None else list(labels)
+    try:
+        cast = f"SELECT CAST(? AS {type})"
+        return [connection.execute(cast, [word]).fetchall()[0][0] for word in labels]
+    except duckdb.ConversionException as error:
         raise ValueError(
-            "a calibrated confidence scale needs a column of confidence; none was found. "
-            "Name it: --confidence COLUMN."
-        )
-    said = {k: v for k, v in chosen.items() if k != "reliability"}
-    stated = from_table(crowd, **said, confidence_scale=lambda c: c, missing=missing)
-    scale = calibrate(stated, stated.uncertainty)
-    say("learned", f"what stated confidence is worth:\n{scale}")
-    return scale
+            f"--labels must be of the type of column {label!r}, {type}; {','.join(labels)} came."
+        ) from error
 
 
-def _note(rows: Rows, source: str, duplicates: Duplicates, say: Any) -> None:
+def _note(rows: Rows, name: str, duplicates: Duplicates, say: Say) -> None:
     """Tell what was read, and what of it may surprise."""
     count, K = rows.counts["rows"], len(rows.labels)
-    names = ", ".join(map(str, rows.labels[:10])) + (", …" if K > 10 else "")
-    say("read", f"{source}: {count:,} rows, {K} labels: {names}")
+    names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
+    say("read", f"{name}: {count:,} rows, {K} labels: {names}")
     if rows.counts["unlabelled"]:
         say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
     if duplicates != "all" or ANNOTATOR not in rows.frame.collect_schema().names():
         return
     if count > MOST_ROWS_TO_COUNT_DUPLICATES:
-        say(
-            "note", "repeated (item, annotator) pairs are kept and, in so large a file, not counted"
-        )
+        say("note", "repeated (item, annotator) pairs are kept; so many rows are not counted")
         return
     repeated, _ = count_duplicates(rows.frame, probability(0) if rows.soft else LABEL)
     rows.counts["repeated"] = repeated
@@ -153,113 +223,116 @@ def _note(rows: Rows, source: str, duplicates: Duplicates, say: Any) -> None:
 @contextmanager
 def workspace() -> Iterator[tuple[Connection, Path]]:
     """A scratch database on disk, gone at the end."""
-    import duckdb
-
     with tempfile.TemporaryDirectory(prefix="slencodings-") as name:
         folder = Path(name)
         connection = duckdb.connect(str(folder / "scratch.duckdb"))
         try:
-            connection.execute(f"SET temp_directory = '{name}'")
+            connection.execute(f"SET temp_directory = {literal(name)}")
+            # Without a bar DuckDB does not say how far it is; we draw our own.
+            connection.execute("SET enable_progress_bar = true")
+            connection.execute("SET enable_progress_bar_print = false")
             yield connection, folder
         finally:
             connection.close()
 
 
+def watch(
+    connection: Connection, work: Callable[[Step], dict[str, Any]], progress: Progress
+) -> dict[str, Any]:
+    """Do the work in a thread and tell how far it is; DuckDB does not hear signals by itself."""
+    steps: list[tuple[str, float | None, str]] = [("reading", None, "")]
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work, lambda *step: steps.append(step))
+        try:
+            while wait([future], timeout=0.1).not_done:
+                what, total, unit = steps[-1]
+                share = max(0.0, connection.query_progress() / 100)
+                progress(what, share * (total or 0), total, unit)
+        except BaseException:
+            # Between two queries there is nothing to interrupt, so it is said until it is heard.
+            while not future.done():
+                connection.interrupt()
+                wait([future], timeout=0.05)
+            raise
+        return future.result()
+
+
 def find(source: str, folder: Path) -> Path:
-    """The path of a source; standard input, `-`, is first copied into the folder."""
-    if source == "-":
-        path = folder / "stdin"
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        if path.stat().st_size == 0:
-            raise ValueError("standard input is empty; pipe a CSV, TSV, Parquet or JSONL into it.")
-        return path
+    """The path of a source; what comes through a pipe is first copied into the folder."""
     path = Path(source)
-    if not path.is_file():
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"the input must be a file; {source!r} is a folder. Name one in it."
+        )
+    if source == "-" or (path.exists() and not path.is_file()):
+        copy = folder / "stdin"
+        with (
+            copy.open("wb") as file,
+            sys.stdin.buffer if source == "-" else path.open("rb") as pipe,
+        ):
+            shutil.copyfileobj(pipe, file)
+        path = copy
+    elif not path.exists():
         here = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, here, 1)
-        raise FileNotFoundError(
-            f"there is no file {source!r}." + (f" Did you mean {near[0]!r}?" if near else "")
-        )
+        meant = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+        raise FileNotFoundError(f"there is no file {source!r}.{meant}")
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name} is empty; at least a header and one row are needed.")
     return path
 
 
 def read(
-    connection: Connection,
-    path: Path,
-    format: Format | None,
-    columns: Mapping[str, Any],
-    progress: Progress,
+    connection: Connection, path: Path, format: Format, columns: Mapping[str, Any]
 ) -> tuple[Relation, dict[str, Any]]:
     """The columns that play a role, as a relation, and which they are."""
-    import duckdb
+    relation = readers.scan(connection, path, format)
+    chosen = readers.choose_columns(relation.columns, columns)
+    named = dict.fromkeys(name for spec in chosen.values() for name in columns_of(spec))
+    relation = relation.project(", ".join(quote(name) for name in named))
+    numbers = [name for role in readers.NUMBERS for name in columns_of(chosen.get(role))]
+    numbers += chosen["label"] if isinstance(chosen["label"], list) else []
+    if format in ("jsonl", "json"):
+        relation = readers.from_json(relation, numbers)
+    if format != "parquet":
+        connection.execute("CREATE TABLE crowd AS FROM relation")
+        relation = connection.table("crowd")
+    return readers.typed(relation, numbers), chosen
 
-    format = format or readers.format_of(path)
+
+@contextmanager
+def plain_errors(path: Path, format: Format) -> Iterator[None]:
+    """What DuckDB says of a file it cannot read, in words for people."""
     try:
-        relation = readers.scan(connection, path, format)
-        chosen = readers.choose_columns(relation.columns, columns)
-        wanted = dict.fromkeys(
-            name
-            for spec in chosen.values()
-            for name in (spec if isinstance(spec, list) else [spec])
-        )
-        named = [name for name in wanted if isinstance(name, str)]
-        relation = relation.project(", ".join(quote(name) for name in named))
-        if format != "parquet":
-            load = "CREATE TABLE crowd AS FROM relation"
-            run(connection, load, progress, "reading", relation=relation)
-            relation = connection.table("crowd")
+        yield
     except duckdb.Error as error:
+        if isinstance(error, NOT_THE_FILE) or "Could not write" in str(error):
+            raise
+        if isinstance(error, duckdb.OutOfMemoryException):
+            raise MemoryError(
+                f"{path.name} needs more memory than there is: {brief(error)} "
+                "Close other programs, or split the file by item."
+            ) from error
+        why = (readers.broken_line(path) if format == "jsonl" else "") or brief(error)
+        what_next = "Repair it or copy it again, or name its format if that is another: --format "
+        what_next += "|".join(readers.FORMATS) + "."
+        if "utf-8" in why.lower():
+            what_next = readers.convert(path.name)
         raise ValueError(
-            f"{path.name} cannot be read as {format.upper()}: {brief(error)} Repair the file, or "
-            "name its format: --format csv|tsv|parquet|jsonl|json."
+            f"{path.name} cannot be read as {format.upper()}: {why} {what_next}"
         ) from error
-    numbers = [name for role in readers.NUMBERS if isinstance(name := chosen.get(role), str)]
-    soft = chosen["label"] if isinstance(chosen["label"], list) else []
-    return readers.typed(relation, [*numbers, *soft]), chosen
-
-
-def quote(name: str) -> str:
-    """An SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def brief(error: Exception) -> str:
     """The lines of an engine's message that a person can use."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = ("Line", "Expected", "Original", "Error")
-    kept = [line for line in lines[:8] if any(word in line for word in telling)] or lines[:1]
-    text = "; ".join(kept[:3])
+    text = str(error).split("Possible")[0].split("Try ")[0]
+    if "state machine" in text:
+        return "its quotes or its ends of lines do not follow the rules of CSV."
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [x if len(x) < 160 else f"{x[:80]} ... {x[-60:]}" for x in lines]
+    lines[0] = lines[0].split(" Error: ", 1)[-1]
+    text = "; ".join(dict.fromkeys([*lines[:2], lines[-1]]))
     return text if text.endswith(".") else text + "."
-
-
-def run(
-    connection: Connection, sql: str, progress: Progress, what: str, *, relation: Relation
-) -> None:
-    """Execute a statement over `relation` while telling how far it is."""
-    failure: list[BaseException] = []
-
-    def work(relation: Relation) -> None:
-        try:
-            connection.execute(sql)
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=work, args=(relation,), daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.1)
-            progress(what, max(0.0, connection.query_progress() / 100))
-    except BaseException:
-        connection.interrupt()
-        thread.join()
-        raise
-    progress(what, 1.0)
-    if failure:
-        raise failure[0]
 
 
 def check_target(target: str, source: str) -> str:
@@ -267,8 +340,14 @@ def check_target(target: str, source: str) -> str:
     if target == "-":
         return WRITERS[".csv"]
     path = Path(target)
-    suffix = next((s for s in reversed(path.suffixes) if s != ".gz"), "")
-    if suffix not in WRITERS:
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"the output must be a file; {target!r} is a folder. "
+            f"Name a file in it: {shlex.quote(str(path / 'targets.parquet'))}"
+        )
+    packed = path.suffix.lower() == ".gz"
+    suffix = (Path(path.stem).suffix if packed else path.suffix).lower()
+    if suffix not in WRITERS or (packed and suffix == ".parquet"):
         raise ValueError(
             f"the name of the output chooses its format: {', '.join(WRITERS)} (also with .gz, "
             f"except Parquet); {path.name!r} came."
@@ -276,44 +355,36 @@ def check_target(target: str, source: str) -> str:
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"the output needs a folder that is there; {str(path.parent)!r} is not. "
-            f"Make it first: mkdir -p {path.parent}"
+            f"Make it first: mkdir -p {shlex.quote(str(path.parent))}"
         )
-    if not os.access(path.parent, os.W_OK) or path.is_dir():
-        raise PermissionError(f"the output {target!r} cannot be written. Choose another place.")
     if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
         raise ValueError(f"the output must not replace its own input {source!r}. Name another.")
-    return WRITERS[suffix] + (", COMPRESSION gzip" if path.suffix == ".gz" else "")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise PermissionError(
+            f"the output {target!r} cannot be written: {error.strerror}. Choose another place."
+        ) from error
+    return WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
 
 
 def write(
-    connection: Connection,
-    relation: Relation,
-    target: str,
-    how: str,
-    about: dict[str, Any],
-    progress: Progress,
-) -> None:
-    """Write a relation in the order of its first columns, all of it or nothing."""
-    order = ", ".join(quote(c) for c in relation.columns[:2] if c in (relation.columns[0], "label"))
-    ordered = relation.order(order)
-    if target == "-":
-        # Not straight to standard output, which may be a file that others are writing to.
-        with tempfile.NamedTemporaryFile(suffix=".csv") as file:
-            copy = f"COPY (FROM relation) TO {literal(file.name)} ({how})"
-            run(connection, copy, progress, "writing", relation=ordered)
-            with Path(file.name).open("rb") as written:
-                shutil.copyfileobj(written, sys.stdout.buffer)
-        return
+    connection: Connection, relation: Relation, target: Path, how: str, about: dict[str, Any]
+) -> int:
+    """Write a relation in the order of its identifiers, all of it or nothing; count its rows."""
+    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
+    ordered = relation.order(", ".join(map(quote, order)))  # noqa: F841 (the query reads it)
     described = json.dumps(about, default=str)
-    if how.startswith("FORMAT parquet"):
+    if parquet := how.startswith("FORMAT parquet"):
         how += f", KV_METADATA {{slencodings: {literal(described)}}}"
-    with replacing(Path(target)) as path:
-        copy = f"COPY (FROM relation) TO {literal(str(path))} ({how})"
-        run(connection, copy, progress, "writing", relation=ordered)
-    if not how.startswith("FORMAT parquet"):
-        # CSV and JSONL have no place to say how they were made.
-        with replacing(Path(target + ".meta.json")) as path:
-            path.write_text(json.dumps(about, indent=1, default=str) + "\n")
+    with replacing(target) as path, ExitStack() as beside:
+        if not parquet:
+            # CSV and JSONL have no place to say how they were made.
+            note = beside.enter_context(replacing(Path(f"{target}.meta.json")))
+            note.write_text(json.dumps(about, indent=1, default=str) + "\n", encoding="utf-8")
+        # We write beside the target ourselves; DuckDB would do so once more.
+        copy = f"COPY (FROM ordered) TO {literal(str(path))} ({how}, USE_TMP_FILE false)"
+        return connection.execute(copy).fetchall()[0][0]
 
 
 def literal(text: str) -> str:
@@ -324,6 +395,8 @@ def literal(text: str) -> str:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
+    # A link stays a link, and what it points to is replaced.
+    path = path.resolve()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
     os.close(handle)
     new = Path(name)
@@ -338,3 +411,18 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             new.unlink()
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """What goes wrong while writing, in words for people."""
+    try:
+        yield
+    except duckdb.Error as error:
+        found = re.search(r'Could not write file \\?"(.*?)\\?": ([^"]+)', str(error))
+        if not found:
+            raise
+        raise OSError(
+            f"{found[1]} could not be written: {found[2]}. What was there before is untouched. "
+            "Free some space, choose another place, or set TMPDIR for scratch files."
+        ) from error

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
+import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -12,6 +18,9 @@ from slencodings.columns import check_names
 
 if TYPE_CHECKING:
     import duckdb
+
+    Connection: TypeAlias = duckdb.DuckDBPyConnection
+    Relation: TypeAlias = duckdb.DuckDBPyRelation
 
 Format: TypeAlias = Literal["csv", "tsv", "parquet", "jsonl", "json"]
 FORMATS: tuple[Format, ...] = ("csv", "tsv", "parquet", "jsonl", "json")
@@ -28,6 +37,16 @@ USUAL_NAMES = {
 NUMBERS = ("confidence", "uncertainty", "reliability")
 # What other programs write in a column of numbers where there is none.
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
+# The types of JSON values that one column can hold, and the column's type.
+JSON_TYPES = (
+    ({"VARCHAR"}, "VARCHAR"),
+    ({"BIGINT", "UBIGINT"}, "BIGINT"),
+    ({"BIGINT", "UBIGINT", "DOUBLE"}, "DOUBLE"),
+    ({"BOOLEAN"}, "BOOLEAN"),
+    ({"ARRAY"}, "DOUBLE[]"),
+)
+# How much of a file is looked at to tell what it is.
+HEAD = 1 << 16
 
 
 def find_columns(names: Sequence[str]) -> dict[str, str]:
@@ -36,118 +55,255 @@ def find_columns(names: Sequence[str]) -> dict[str, str]:
     >>> find_columns(["Task ID", "WorkerId", "answer", "notes"])
     {'item': 'Task ID', 'annotator': 'WorkerId', 'label': 'answer'}
     """
-    plain = {_plain(name): name for name in reversed(names)}
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(names)}
     found: dict[str, str] = {}
     for role, usual in USUAL_NAMES.items():
-        forms = [form for word in usual.split() for form in (word, f"{word}_id", f"{word}_name")]
+        forms = [w + end for w in usual.split() for end in ("", "id", "name")]
         match = next((plain[form] for form in forms if form in plain), None)
-        if match is not None and match not in found.values():
+        if match is not None:
             found[role] = match
     return found
 
 
 def choose_columns(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """The column, columns or number for each role: what is given, and the rest by name."""
-    given = {role: column for role, column in given.items() if column is not None}
-    taken = {
-        name for column in given.values() for name in ([column] if isinstance(column, str) else [])
-    }
-    found = {
-        role: name
-        for role, name in find_columns([n for n in names if n not in taken]).items()
-        if role not in given
-    }
-    if {"confidence", "uncertainty"} & set(given):
-        found = {
-            role: name for role, name in found.items() if role not in ("confidence", "uncertainty")
-        }
+    given = {role: _meant(role, spec, names) for role, spec in given.items() if spec is not None}
+    taken = [name for spec in given.values() for name in columns_of(spec)]
+    for name in taken:
+        if taken.count(name) > 1:
+            roles = [f"--{role}" for role, spec in given.items() if name in columns_of(spec)]
+            raise ValueError(
+                f"a column can be one thing; {name!r} came as {' and '.join(roles)}. "
+                f"The columns are {_listed(names)}."
+            )
+    found = find_columns([name for name in names if name not in taken])
+    if given.keys() & {"confidence", "uncertainty"}:
+        found = {r: name for r, name in found.items() if r not in ("confidence", "uncertainty")}
     elif "confidence" in found:
         found.pop("uncertainty", None)
     chosen = found | given
     for role in ("item", "label"):
         if role not in chosen:
             raise ValueError(
-                f"no column looks like the {role}; the columns are {', '.join(map(repr, names))}. "
+                f"no column looks like the {role}; the columns are {_listed(names)}. "
                 f"Name it: --{role} COLUMN."
             )
-    check_names(
-        names,
-        [
-            (r, n)
-            for r, c in chosen.items()
-            for n in ([c] if isinstance(c, str) else c if isinstance(c, list) else [])
-        ],
-    )
+    check_names(names, [(role, name) for role, c in chosen.items() for name in columns_of(c)])
     return {role: chosen[role] for role in USUAL_NAMES if role in chosen}
 
 
-def _plain(name: str) -> str:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
+def _listed(names: Sequence[str]) -> str:
+    """Some names of columns; a file of another kind may have thousands, or a very long one."""
+    shown = [repr(name if len(name) <= 60 else name[:60] + "...") for name in names[:20]]
+    return ", ".join(shown) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _meant(role: str, spec: Any, names: Sequence[str]) -> Any:
+    """The name of a column where there is one; else a number for all, or names with commas."""
+    if not isinstance(spec, str) or spec in names:
+        return spec
+    if role == "label" and "," in spec:
+        return [name.strip() for name in spec.split(",")]
+    with suppress(ValueError):
+        return float(spec) if role in NUMBERS else spec
+    return spec
+
+
+def columns_of(spec: Any) -> list[str]:
+    """The columns that a role is read from: none if it is a number."""
+    return [spec] if isinstance(spec, str) else spec if isinstance(spec, list) else []
 
 
 def format_of(path: Path) -> Format:
     """The format of a file, by its name or else by how it begins."""
-    suffixes = [s for s in path.suffixes[-2:] if s not in (".gz", ".zst")]
-    known = {f".{f}": f for f in FORMATS} | {".pq": "parquet", ".ndjson": "jsonl", ".txt": "csv"}
-    if suffixes and suffixes[-1].lower() in known:
-        return cast(Format, known[suffixes[-1].lower()])
-    return sniff(path)
-
-
-def sniff(path: Path) -> Format:
-    """The format of a file by its first bytes."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    if head[:2] == b"\x1f\x8b":
-        with gzip.open(path) as file:
-            head = file.read(4096)
+    suffixes = [s.lower() for s in path.suffixes[-2:] if s.lower() != ".gz"]
+    known = {f".{f}": f for f in FORMATS} | {".pq": "parquet", ".ndjson": "jsonl"}
+    if suffixes and suffixes[-1] in known:
+        return cast(Format, known[suffixes[-1]])
+    head = beginning(path)
     if head[:4] == b"PAR1":
         return "parquet"
-    if b"\x00" in head:
+    first = text_of(path, head).lstrip()[:1]
+    return "jsonl" if first == "{" else "json" if first == "[" else "csv"
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file, unpacked."""
+    try:
+        with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+            return file.read(HEAD)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
-            f"{path.name} must be CSV, TSV, Parquet or JSONL; it is a binary file of another kind "
-            f"(it begins with {head[:8]!r}). Export it to one of these first."
-        )
-    text = head.lstrip()
-    if text[:1] == b"{":
-        return "jsonl"
-    if text[:1] == b"[":
-        return "json"
-    first = text.split(b"\n", 1)[0]
-    return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
+            f"{path.name} is gzipped and damaged: {error}. Copy or download it again."
+        ) from error
 
 
-def scan(
-    connection: duckdb.DuckDBPyConnection, path: Path, format: Format
-) -> duckdb.DuckDBPyRelation:
-    """A lazy relation over a file. Text stays text, so that the item 007 stays 007."""
-    name = str(path)
-    if format == "parquet":
-        return connection.read_parquet(name)
-    compression = "gzip" if _is_gzip(path) else None
-    if format in ("jsonl", "json"):
-        lines = "newline_delimited" if format == "jsonl" else "auto"
-        return connection.read_json(name, format=lines, compression=compression)
-    delimiter = "\t" if format == "tsv" else None
-    return connection.read_csv(
-        name, header=True, all_varchar=True, compression=compression, delimiter=delimiter
-    )
-
-
-def _is_gzip(path: Path) -> bool:
+def is_gzip(path: Path) -> bool:
+    """Whether a file is gzipped, whatever its name."""
     with path.open("rb") as file:
         return file.read(2) == b"\x1f\x8b"
 
 
-def typed(relation: duckdb.DuckDBPyRelation, numbers: Sequence[str]) -> duckdb.DuckDBPyRelation:
+def text_of(path: Path, head: bytes) -> str:
+    """The first bytes of a file as text, whole lines if there are any."""
+    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if b"\x00" in head and not wide:
+        raise ValueError(
+            f"{path.name} must be CSV, TSV, Parquet or JSONL; it is a binary file of another kind "
+            f"(it begins with {head[:8]!r}). Export it to one of these first."
+        )
+    try:
+        return (head[: head.rfind(b"\n") + 1] or head).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path.name} must be UTF-8; line {line} is not (it has {head[error.start :][:1]!r}). "
+            + convert(path.name, "UTF-16" if wide else "LATIN1")
+        ) from error
+
+
+def convert(name: str, encoding: str = "LATIN1") -> str:
+    """What to type to make a file UTF-8."""
+    return f"Convert it first: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
+
+
+def scan(connection: Connection, path: Path, format: Format) -> Relation:
+    """A lazy relation over a file. Text stays text, so that the item 007 stays 007."""
+    # DuckDB would take a name with these for a pattern.
+    name = re.sub(r"([*?\[])", r"[\1]", str(path))
+    packed = is_gzip(path)
+    if format == "parquet":
+        if packed:
+            raise ValueError(
+                f"{path.name} is a gzipped Parquet file, which cannot be read in parts. "
+                f"Unpack it first: gunzip {path.name}"
+            )
+        return connection.read_parquet(name)
+    head, compression = beginning(path), "gzip" if packed else "none"
+    text = text_of(path, head)
+    if format in ("jsonl", "json"):
+        _check_json(path, head, text)
+        lines = "newline_delimited" if format == "jsonl" else "auto"
+        read = partial(connection.read_json, name, format=lines, compression=compression)
+        whole = read(records="false", columns={"json": "JSON"})
+        keys = whole.project("unnest(json_keys(json)) AS key").distinct().order("key")
+        names = [key for (key,) in keys.fetchall()]
+        if not names:
+            raise ValueError(f"{path.name} must hold JSON objects, one each annotation; none came.")
+        check_names(names, [])
+        return read(columns=dict.fromkeys(names, "JSON"))
+    delimiter, names = header(path.name, text, "\t" if format == "tsv" else ",;\t|")
+    # All is said here, because DuckDB guesses another delimiter when one row is ragged.
+    return connection.read_csv(
+        name,
+        header=True,
+        auto_detect=False,
+        columns=dict.fromkeys(names, "VARCHAR"),
+        delimiter=delimiter,
+        quotechar='"',
+        escapechar='"',
+        compression=compression,
+    )
+
+
+def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
+    """The delimiter and the column names of a CSV file, from its first line."""
+    first = text.split("\n", 1)[0]
+    delimiter = max(delimiters, key=first.count)
+    names = next(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter), [])
+    if not any(names):
+        raise ValueError(f"the first line of {name} must name the columns; it is empty.")
+    # An index without a name is what pandas puts first.
+    names = [column or f"column{i}" for i, column in enumerate(names)]
+    for column in names:
+        if names.count(column) > 1:
+            raise ValueError(
+                f"column names must differ; {column!r} came {names.count(column)} times in "
+                f"{name}. Rename all but one."
+            )
+    check_names(names, [])
+    return delimiter, names
+
+
+def _check_json(path: Path, head: bytes, text: str) -> None:
+    """Refuse what DuckDB would not explain, and an array cut off after a comma, which it reads."""
+    if head.startswith(b"\xef\xbb\xbf"):
+        raise ValueError(
+            f"{path.name} begins with a byte order mark, which JSON must not have. "
+            f"Cut it off first: tail -c +4 {path.name} > clean-{path.name}"
+        )
+    if is_gzip(path) or text.lstrip()[:1] != "[":
+        return
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - HEAD))
+        end = file.read().rstrip()[-1:]
+    if end != b"]":
+        raise ValueError(
+            f"{path.name} is cut off: a JSON array ends with ]; {end.decode(errors='replace')!r} "
+            "came. Copy or download it again."
+        )
+
+
+def broken_line(path: Path) -> str:
+    """The first line of a JSONL file that is not JSON, in words; nothing if all are.
+
+    DuckDB counts lines differently in different messages.
+    """
+    damaged = suppress(EOFError, zlib.error)
+    with damaged, gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                json.loads(line.strip() or "null")
+            except UnicodeDecodeError:
+                return f"line {number} is not UTF-8."
+            except json.JSONDecodeError as error:
+                start = line[:60].decode(errors="replace").rstrip()
+                return f"line {number} is not JSON, {error.msg} at {error.colno}: {start!r}."
+    return ""
+
+
+def from_json(relation: Relation, numbers: Sequence[str]) -> Relation:
+    """JSON values as plain columns; numbers stay text here, as they do from a CSV file.
+
+    Values of several types are refused: 1 and "1" are two items, and no column holds both.
+    """
+    types = ", ".join(f"list(DISTINCT json_type({quote(n)}))" for n in relation.columns)
+    plain: list[str] = []
+    for name, found in zip(relation.columns, relation.aggregate(types).fetchall()[0], strict=True):
+        came = {t for t in found or () if t not in (None, "NULL")}
+        type = next((type for allowed, type in JSON_TYPES if came <= allowed), None)
+        if name in numbers:
+            type = "VARCHAR"
+        if type is None:
+            raise ValueError(_mixed(relation, name))
+        plain.append(f"CAST({quote(name)}->>'$' AS {type}) AS {quote(name)}")
+    return relation.project(", ".join(plain))
+
+
+def _mixed(relation: Relation, name: str) -> str:
+    words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
+    x = quote(name)
+    rows = relation.project(f"row_number() OVER () - 1 AS row, {x} AS x, json_type({x}) AS type")
+    found = rows.filter("type <> 'NULL'").aggregate(
+        "type, count(*), min(row), arg_min(x, row)", "type"
+    )
+    came = [
+        f"{count} rows with {words.get(type, 'numbers')}, first {value} at row {row} (from 0)"
+        for type, count, row, value in sorted(found.fetchall(), key=lambda kind: kind[2])
+    ]
+    return (
+        f"column {name!r} must hold values of one type; {'; '.join(came)} came. "
+        'Write them all alike, for example as text: "1".'
+    )
+
+
+def typed(relation: Relation, numbers: Sequence[str]) -> Relation:
     """The relation with text turned into numbers in some columns; other words are refused."""
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for name in numbers:
         if types.get(name) != "VARCHAR":
             continue
-        text = '"' + name.replace('"', '""') + '"'
-        none = ", ".join(f"'{word}'" for word in NO_NUMBER)
+        text, none = quote(name), ", ".join(f"'{word}'" for word in NO_NUMBER)
         number = f"TRY_CAST({text} AS DOUBLE)"
         wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
         numbered = relation.project(
@@ -162,3 +318,8 @@ def typed(relation: duckdb.DuckDBPyRelation, numbers: Sequence[str]) -> duckdb.D
             )
         relation = relation.project(f"* REPLACE ({number} AS {text})")
     return relation
+
+
+def quote(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -5,10 +5,10 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
-from operator import and_, or_
+from operator import add, and_, or_
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
@@ -20,6 +20,8 @@ from slencodings.confidence import linear
 Missing: TypeAlias = Literal["error", "drop", "trust"]
 Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
 
+# A column per label; past this engines choke on their own queries.
+MOST_COLUMNS = 1000
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5
 
@@ -78,54 +80,60 @@ def survey(
         1.0,
         " Map a score such as kappa first: clip it to [0, 1].",
     )
-    frame, give_back = col.open_table(table)
-    frame = _in_order(frame, ordered or duplicates in ("first", "last"))
+    numbers = [stated, trust]
+    frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
     schema = frame.collect_schema()
-    col.check_names(
-        [n for n in schema.names() if n != ROW],
-        _wanted(item, label, annotator, base_rate, stated, trust),
-    )
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
     if soft:
         labels = _soft_names(frame, label, labels)
-        said = col.soft_columns(label, len(labels), col.probability)
+        said = col.soft_columns(schema, "label", label, len(labels), col.probability)
     else:
-        labels = None if labels is None else _same_type(schema, str(label), list(labels))
-        said = [col.identifier(schema, str(label)).alias(LABEL)]
+        column, labels = _label_column(schema, str(label), labels)
+        said = [column.alias(LABEL)]
     priors = _priors(frame, base_rate, labels)
-    for value in (stated, trust):
-        if isinstance(value.spec, Mapping) and annotator is not None:
-            frame = col.look_up(frame, annotator, value.spec, f"{value.column}_known")
+    mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
     frame = frame.select(
         col.identifier(schema, item).alias(ITEM),
         *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
         *said,
         *priors,
-        *(col.number(schema, value, annotator) for value in (stated, trust)),
-        *([ROW] if ROW in schema.names() else []),
+        *(col.number(schema, value) for value in numbers if value not in mappings),
     )
-    first = col.probability(0) if soft else LABEL
+    if ordered or duplicates in ("first", "last"):
+        frame = _in_order(frame)
+    elif mappings:
+        # Looking up need not keep the order of rows.
+        frame = col.numbered(frame) or frame
+    for value in mappings:
+        _check_mapping(schema, value, annotator)
+        frame = col.look_up(frame, ANNOTATOR, value.spec, value.column)
+
+    K = len(labels or ())
+    spoken = [col.probability(k) for k in range(K)] if soft else [LABEL]
     counts = _refuse_flaws(
         frame,
         [
-            *_id_flaws(item, annotator, missing),
-            *(_soft_flaws(label, len(labels or ())) if soft else _label_flaws(label, labels)),
-            *(f for value in (stated, trust) for f in _number_flaws(value, first, missing)),
+            *_id_flaws(item, annotator, spoken[0], missing),
+            *(_soft_flaws(label, K) if soft else _label_flaws(label, labels)),
+            *(_prior_flaws(base_rate, K) if priors else []),
+            *(f for value in numbers for f in _number_flaws(value, spoken[0], missing)),
         ],
-        first,
+        spoken[0],
     )
     if labels is None:
-        frame, labels = _found_labels(frame, label, counts["rows"])
-    if len(labels) < 2:
-        raise ValueError(
-            f"at least two labels are needed; only {labels[0]!r} came, in {counts['rows']} rows. "
-            f"If others are possible, name them all: labels=[{labels[0]!r}, ...]."
-        )
+        labels = _found_labels(frame, label, counts["rows"])
+    _check_count(labels, counts["rows"])
+    if soft:
+        # Exactly one, so that all forms and operators agree on what was written with few digits.
+        frame = frame.with_columns(col.fold(add, map(nw.col, spoken)).alias("sle_sum"))
+        frame = frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in spoken)).drop("sle_sum")
+    else:
+        frame, labels = _whole(frame, labels)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
-    frame = _without_missing(frame, first, missing, annotator is not None)
+    frame = _without_missing(frame, spoken, missing, annotator is not None)
     if duplicates != "all":
-        frame = _without_duplicates(frame, first, duplicates, annotator)
-    return Rows(frame, list(labels), soft, bool(priors), counts, give_back)
+        frame = _without_duplicates(frame, spoken, duplicates, annotator)
+    return Rows(frame, labels, soft, bool(priors), counts, give_back)
 
 
 def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, Any]:
@@ -140,17 +148,23 @@ def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, 
         return col.Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
     if callable(scale):
         return col.Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
+    try:
+        low, high = (float(end) for end in scale)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low != high):
+        raise ValueError(
+            "`confidence_scale` must be the two ends of the scale, or a map from confidence to "
+            f"uncertainty; {scale!r} came. For 1 (guessed) to 5 (sure): confidence_scale=(1, 5)."
+        )
     hint = " Name the ends of the scale if they are others: confidence_scale=(1, 5)."
-    low, high = (float(end) for end in scale)
     return (
         col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
         lambda c: linear(c, low=low, high=high),
     )
 
 
-def _in_order(frame: Frame, needed: bool) -> Frame:
-    if not needed:
-        return frame
+def _in_order(frame: Frame) -> Frame:
     with_rows = col.numbered(frame)
     if with_rows is None:
         raise ValueError(
@@ -166,12 +180,13 @@ def _wanted(
     label: str | Sequence[str],
     annotator: str | None,
     base_rate: str | Sequence[str] | None,
-    *numbers: col.Number,
-) -> list[tuple[str, str]]:
-    wanted = [("item", item)]
+    numbers: list[col.Number],
+) -> list[tuple[str, Any]]:
+    wanted: list[tuple[str, Any]] = [("item", item)]
     wanted += [("annotator", annotator)] if annotator is not None else []
     for role, spec in (("label", label), ("base_rate", base_rate or [])):
-        wanted += [(role, name) for name in ([spec] if isinstance(spec, str) else spec)]
+        several = isinstance(spec, Sequence) and not isinstance(spec, str)
+        wanted += [(role, name) for name in (spec if several else [spec])]
     return wanted + [(n.name, n.spec) for n in numbers if isinstance(n.spec, str)]
 
 
@@ -181,32 +196,69 @@ def _soft_names(
     """The names of soft labels: those given, the columns' own, or 0, 1, 2 for a list."""
     count = col.list_length(frame, label) if isinstance(label, str) else len(label)
     if labels is None:
-        return list(range(count)) if isinstance(label, str) else list(label)
+        labels = range(count) if isinstance(label, str) else label
     if len(labels) != count:
         raise ValueError(
             f"`labels` must name the {count} probabilities in their order; {len(labels)} came: "
             f"{', '.join(map(repr, labels))}."
         )
+    _check_count(labels)
+    if count > MOST_COLUMNS:
+        raise ValueError(
+            f"soft labels in a table may be at most {MOST_COLUMNS}; {count} came. Use arrays "
+            "beyond: fuse(encode(y, uncertainty))."
+        )
     return list(labels)
 
 
-def _same_type(schema: nw.Schema, name: str, labels: list[Any]) -> list[Any]:
-    """Labels that the column can hold; an engine would refuse to compare others, or never match."""
+def _check_count(labels: Sequence[Any], rows: int | None = None) -> None:
     repeated = [v for v, n in Counter(labels).items() if n > 1]
     if repeated:
         raise ValueError(f"`labels` must differ; {repeated[0]!r} came more than once.")
-    text = schema[name] in (nw.String, nw.Categorical, nw.Enum)
-    wrong = [v for v in labels if isinstance(v, str) != text]
-    if wrong:
+    if len(labels) < 2:
+        only = f"only {labels[0]!r}" if labels else "none"
+        where = "" if rows is None else f", in {rows} rows"
         raise ValueError(
-            f"`labels` must be of the type of column {name!r}, {schema[name]}; {wrong[0]!r} came. "
-            f"Pass {'text' if text else 'numbers'}: labels="
-            + repr([str(v) for v in labels] if text else "[0, 1, ...]")
-            .replace("'[", "[")
-            .replace("]'", "]")
-            + "."
+            f"at least two labels are needed; {only} came{where}. If others are possible, name "
+            f"them all: labels=[{repr(labels[0]) + ', ' if labels else ''}...]."
         )
-    return labels
+
+
+def _label_column(
+    schema: nw.Schema, name: str, labels: Sequence[Any] | None
+) -> tuple[nw.Expr, list[Any] | None]:
+    """The column of labels, and the labels given as values that it can hold."""
+    column, dtype = col.identifier(schema, name), schema[name]
+    given = [] if labels is None else list(labels)
+    if labels is not None:
+        _check_count(given)
+    if wrong := col.misfits(dtype, given):
+        words = "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "numbers"
+        words = "True and False" if dtype == nw.Boolean else words
+        raise ValueError(
+            f"`labels` must be of the type of column {name!r}, {dtype}; {wrong[0]!r} came. "
+            f"Pass {words}."
+        )
+    if dtype == nw.Unknown and given:
+        # Null in all rows, so that any type will do.
+        dtype = {str: nw.String(), bool: nw.Boolean()}.get(type(given[0]), nw.Float64())
+        column = column.cast(dtype)
+    if dtype.is_numeric():
+        whole = dtype.is_integer() and all(float(v).is_integer() for v in given)
+        column = column.cast(nw.Int64 if whole else nw.Float64)
+        column = column if whole else column.fill_nan(None)
+        given = [int(v) if whole else float(v) for v in given]
+    return column, None if labels is None else given
+
+
+def _whole(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
+    """Whole numbers turn into floats where some are missing; turn them back."""
+    if not all(isinstance(v, float) and v.is_integer() for v in labels):
+        return frame, labels
+    # Dask has no whole numbers among nulls.
+    if not frame.implementation.is_dask():
+        frame = frame.with_columns(nw.col(LABEL).cast(nw.Int64))
+    return frame, [int(v) for v in labels]
 
 
 def _priors(frame: Frame, base_rate: Any, labels: Sequence[Any] | None) -> list[nw.Expr]:
@@ -219,10 +271,25 @@ def _priors(frame: Frame, base_rate: Any, labels: Sequence[Any] | None) -> list[
     count = col.list_length(frame, base_rate) if isinstance(base_rate, str) else len(base_rate)
     if count != len(labels):
         raise ValueError(f"`base_rate` needs one value per label, {len(labels)}; {count} came.")
-    return col.soft_columns(base_rate, count, col.prior)
+    return col.soft_columns(frame.collect_schema(), "base_rate", base_rate, count, col.prior)
 
 
-def _id_flaws(item: str, annotator: str | None, missing: Missing) -> list[Flaw]:
+def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) -> None:
+    if annotator is None:
+        raise ValueError(
+            f"`{value.name}` by annotator needs to know who annotated; no annotator column came. "
+            "Pass annotator='the column'."
+        )
+    if wrong := col.misfits(schema[annotator], list(value.spec)):
+        raise ValueError(
+            f"`{value.name}` must know annotators as column {annotator!r} does, by "
+            f"{schema[annotator]}; {wrong[0]!r} came. Change the mapping or the column."
+        )
+    for name, given in value.spec.items():
+        col.check_range(value, given, f" for {name!r}")
+
+
+def _id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> list[Flaw]:
     flaws = [
         Flaw(
             nw.col(ITEM).is_null(),
@@ -235,7 +302,7 @@ def _id_flaws(item: str, annotator: str | None, missing: Missing) -> list[Flaw]:
     if annotator is not None and missing == "error":
         flaws.append(
             Flaw(
-                nw.col(ANNOTATOR).is_null(),
+                nw.col(ANNOTATOR).is_null() & ~nw.col(first).is_null(),
                 lambda n, of, at: (
                     f"every annotation must name its annotator; {n} of {of} rows "
                     f"have none in column {annotator!r}{at}. Pass missing='drop' to leave them "
@@ -264,27 +331,49 @@ def _label_flaws(label: Any, labels: Sequence[Any] | None) -> list[Flaw]:
 
 def _soft_flaws(label: Any, K: int) -> list[Flaw]:
     p = [nw.col(col.probability(k)) for k in range(K)]
-    known = reduce(and_, (~x.is_null() for x in p))
+    known = col.fold(and_, (~x.is_null() for x in p))
     return [
         Flaw(
-            ~known & reduce(or_, (~x.is_null() for x in p)),
+            ~known & col.fold(or_, (~x.is_null() for x in p)),
             lambda n, of, at: (
                 f"the {K} probabilities of {label!r} must all be there, or none; {n} "
                 f"of {of} rows lack some{at}. Fill them with 0 if that is what is meant."
             ),
         ),
         Flaw(
-            known & reduce(or_, (x < 0 for x in p)),
+            known & col.fold(or_, (x < 0 for x in p)),
             lambda n, of, at: (
                 f"probabilities must not be negative; {n} of {of} rows have one in "
                 f"{label!r}{at}. Scores such as logits need a softmax first."
             ),
         ),
         Flaw(
-            known & ((reduce(lambda x, y: x + y, p) - 1).abs() > _ROUNDING),
+            known & ((col.fold(add, p) - 1).abs() > _ROUNDING),
             lambda n, of, at: (
                 f"the probabilities of {label!r} must sum to 1; {n} of {of} rows do "
                 f"not{at}. Divide each row by its sum first."
+            ),
+        ),
+    ]
+
+
+def _prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
+    a = [nw.col(col.prior(k)) for k in range(K)]
+    unknown = col.fold(or_, (x.is_null() for x in a))
+    wrong = ((col.fold(add, a) - 1).abs() > _ROUNDING) | col.fold(or_, (x < 0 for x in a))
+    return [
+        Flaw(
+            unknown,
+            lambda n, of, at: (
+                f"`base_rate` must be there for every row; {n} of {of} rows lack some in "
+                f"{base_rate!r}{at}. Fill them with 1/{K} where nothing is known."
+            ),
+        ),
+        Flaw(
+            ~unknown & wrong,
+            lambda n, of, at: (
+                f"`base_rate` must not be negative and must sum to 1; {n} of {of} rows do not in "
+                f"{base_rate!r}{at}. Divide each row by its sum first."
             ),
         ),
     ]
@@ -352,24 +441,22 @@ def _where(frame: Frame, flaw: Flaw) -> str:
         names = frame.collect_schema().names()
     found = frame.filter(flaw.condition)
     row = col.small((found.sort(ROW) if ROW in names else found).head(1))
-    value = f" {row[flaw.shown][0]!r}" if flaw.shown else ""
-    at = f" at row {row[ROW][0]} (from 0)" if ROW in row else ""
-    who = f", item {row[ITEM][0]!r}"
-    who += f", annotator {row[ANNOTATOR][0]!r}" if ANNOTATOR in row else ""
-    return f", first{value}{at}{who}"
+    value = [repr(row[flaw.shown][0])] if flaw.shown else []
+    at = [f"at row {row[ROW][0]} (from 0)"] if ROW in row else []
+    ids = {"item": row[ITEM][0], "annotator": row.get(ANNOTATOR, [None])[0]}
+    named = [f"{role} {v!r}" for role, v in ids.items() if v is not None and v == v]
+    told = ", ".join([*([" ".join(value + at)] if value + at else []), *named])
+    return f", {'first' if at else 'for example'} {told}" if told else ""
 
 
-def _found_labels(frame: Frame, label: Any, rows: int) -> tuple[Frame, list[Any]]:
+def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
     found = [v for v in col.small(frame.select(LABEL).unique())[LABEL] if v is not None and v == v]
     if not found:
         raise ValueError(
             f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
             "Name the possible labels to get vacuous opinions all the same: labels=[...]."
         )
-    if all(isinstance(v, float) and v.is_integer() for v in found):
-        # Whole numbers turn into floats where some are missing.
-        frame, found = frame.with_columns(nw.col(LABEL).cast(nw.Int64)), [int(v) for v in found]
-    return frame, sorted(found, key=_natural(found))
+    return sorted(found, key=_natural(found))
 
 
 def _natural(labels: list[Any]) -> Any:
@@ -378,20 +465,24 @@ def _natural(labels: list[Any]) -> Any:
     return (lambda v: (int(v), v)) if digits else None
 
 
-def _without_missing(frame: Frame, first: str, missing: Missing, annotator: bool) -> Frame:
+def _without_missing(frame: Frame, spoken: list[str], missing: Missing, annotator: bool) -> Frame:
     if missing == "trust":
         trusted = nw.col(UNCERTAINTY).fill_null(0.0), nw.col(RELIABILITY).fill_null(1.0)
         return frame.with_columns(*trusted)
     if missing == "drop":
-        # A dropped annotation says nothing, and its item stays.
         absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
         absent = absent | nw.col(ANNOTATOR).is_null() if annotator else absent
-        return frame.with_columns(nw.when(~absent).then(nw.col(first)).alias(first))
+        return _silent(frame, spoken, absent)
     return frame
 
 
+def _silent(frame: Frame, spoken: list[str], where: nw.Expr) -> Frame:
+    """A dropped annotation says nothing, and its item stays."""
+    return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in spoken))
+
+
 def _without_duplicates(
-    frame: Frame, first: str, duplicates: Duplicates, annotator: str | None
+    frame: Frame, spoken: list[str], duplicates: Duplicates, annotator: str | None
 ) -> Frame:
     if annotator is None:
         raise ValueError(
@@ -399,7 +490,7 @@ def _without_duplicates(
             "Pass annotator='the column'."
         )
     if duplicates == "error":
-        count, example = count_duplicates(frame, first)
+        count, example = count_duplicates(frame, spoken[0])
         if count:
             raise ValueError(
                 f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
@@ -407,14 +498,12 @@ def _without_duplicates(
                 "'last' to keep one of each, 'all' to keep them all."
             )
         return frame
-    said = nw.when(~nw.col(first).is_null()).then(nw.col(ROW))
+    said = nw.when(~nw.col(spoken[0]).is_null()).then(nw.col(ROW))
     frame = frame.with_columns(said.alias("sle_said"))
     best = nw.col("sle_said").min() if duplicates == "first" else nw.col("sle_said").max()
     frame = frame.with_columns(best.over(ITEM, ANNOTATOR).alias("sle_best"))
-    kept = (nw.col(ROW) == nw.col("sle_best")) | nw.col(ANNOTATOR).is_null()
-    return frame.with_columns(nw.when(kept).then(nw.col(first)).alias(first)).drop(
-        "sle_said", "sle_best"
-    )
+    other = (nw.col(ROW) != nw.col("sle_best")) & ~nw.col(ANNOTATOR).is_null()
+    return _silent(frame, spoken, other).drop("sle_said", "sle_best")
 
 
 def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:

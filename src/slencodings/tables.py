@@ -7,6 +7,7 @@ An annotation is worth `c / (1 - c)` of the prior weight in pseudo-counts of its
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -111,11 +112,14 @@ def opinions(
     """The fused opinions of surveyed rows, still lazy, and a description of how they were made."""
     one_of("operator", operator, ("cumulative", "average", "weighted", "constraint"))
     one_of("form", form, ("wide", "long", "evidence"))
+    values = [values] if isinstance(values, str) else list(dict.fromkeys(values))
     for value in values:
         one_of("values", value, VALUES)
     smoothing = check_smoothing(smoothing)
-    if not prior_weight > 0:
-        raise ValueError(f"`prior_weight` must be positive; {prior_weight!r} came. 2 is usual.")
+    if not (isinstance(prior_weight, Real) and 0 < float(prior_weight) < float("inf")):
+        raise ValueError(
+            f"`prior_weight` must be a positive number; {prior_weight!r} came. 2 is usual."
+        )
     if operator != "cumulative" and (rows.priors or form == "evidence"):
         raise ValueError(
             "`base_rate` by row and form='evidence' are for the cumulative operator, whose "

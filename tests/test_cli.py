@@ -1,0 +1,720 @@
+"""The command line: what people type, what they are told, and what a script can trust."""
+
+import gzip
+import io
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import slencodings
+from slencodings import cli, evidence, files, survey
+
+
+class Run(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Sle = Callable[..., Run]
+
+TABLE: dict[str, list[Any]] = {
+    "item": ["007", "007", "8", "8"],
+    "annotator": ["ann", "bob", "ann", "bob"],
+    "label": ["yes", "no", "no", "no"],
+    "confidence": [0.9, 0.5, 0.75, 0.25],
+    "reliability": [1.0, 0.5, 1.0, 0.5],
+}
+ROLES = {name: name for name in TABLE}
+
+
+def as_csv(table: dict[str, list[Any]]) -> str:
+    rows = [list(table), *zip(*table.values(), strict=True)]
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+CSV = as_csv(TABLE)
+
+
+@pytest.fixture
+def sle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Sle]:
+    """Run the command in a folder with crowd.csv in it."""
+    monkeypatch.chdir(tmp_path)
+    Path("crowd.csv").write_text(CSV)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*args: str, stdin: bytes = b"") -> Run:
+        monkeypatch.setattr(sys, "argv", ["sle", *args])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        assert isinstance(stop.value.code, int)
+        return Run(stop.value.code, *capsys.readouterr())
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def encode(sle: Sle, *args: str, **how: Any) -> list[dict[str, str]]:
+    """The rows that `sle encode` gives as CSV on standard output."""
+    run = sle("encode", *(args or ("crowd.csv",)), "-o", "-", **how)
+    assert run.code == 0, run.err
+    head, *rows = [line.split(",") for line in run.out.splitlines()]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def assert_rows(rows: list[dict[str, str]], **how: Any) -> None:
+    """The rows are those of `fuse_table` on the same table with the same arguments."""
+    expected = slencodings.fuse_table(TABLE, **(ROLES | how))
+    assert list(rows[0]) == list(expected)
+    for name, values in expected.items():
+        for row, value in zip(rows, values, strict=True):
+            if name in ("item", "label"):
+                assert row[name] == value
+            else:
+                assert abs(float(row[name]) - value) <= 1e-12
+
+
+def refused(sle: Sle, *args: str, **how: Any) -> str:
+    """The one line that says why bad data was refused, nothing being written."""
+    before = sorted(os.listdir())
+    run = sle("encode", *args, **how)
+    assert run.code == 1, run.err
+    assert run.out == ""
+    assert sorted(os.listdir()) == before
+    told = [line for line in run.err.splitlines() if line.split()[0] not in ("columns", "read")]
+    assert len(told) == 1, run.err
+    assert "Traceback" not in run.err
+    return told[0]
+
+
+def test_the_main_job_is_one_line(sle: Sle):
+    run = sle("encode", "crowd.csv", "-o", "targets.parquet")
+    assert run == Run(
+        0,
+        "",
+        "columns  item = item, annotator = annotator, label = label, confidence = confidence, "
+        "reliability = reliability\n"
+        "read     crowd.csv: 4 rows, 2 labels: no, yes\n"
+        "wrote    targets.parquet: 2 rows, wide, cumulative, smoothing 0.01\n",
+    )
+    result = pq.read_table("targets.parquet").to_pydict()
+    assert result["item"] == ["007", "8"]
+    assert "slencodings" in pq.read_table("targets.parquet").schema.metadata.__repr__()
+
+
+def test_standard_output_holds_the_result_and_nothing_else(sle: Sle):
+    assert_rows(encode(sle))
+    assert os.listdir() == ["crowd.csv"]
+
+
+def pipes() -> dict[str, bytes]:
+    records = [dict(zip(TABLE, row, strict=True)) for row in zip(*TABLE.values(), strict=True)]
+    lines = "".join(json.dumps(record) + "\n" for record in records).encode()
+    sink = io.BytesIO()
+    pq.write_table(pa.table(TABLE), sink)
+    return {
+        "csv": CSV.encode(),
+        "tsv": CSV.replace(",", "\t").encode(),
+        "jsonl": lines,
+        "json": json.dumps(records).encode(),
+        "parquet": sink.getvalue(),
+        "csv.gz": gzip.compress(CSV.encode()),
+        "jsonl.gz": gzip.compress(lines),
+    }
+
+
+@pytest.mark.parametrize("format", pipes())
+def test_any_format_comes_through_a_pipe(sle: Sle, format: str):
+    assert_rows(encode(sle, "-", stdin=pipes()[format]))
+
+
+def test_a_named_pipe_is_read_as_well(sle: Sle):
+    os.mkfifo("pipe")
+    writer = subprocess.Popen(["cp", "crowd.csv", "pipe"])
+    assert_rows(encode(sle, "pipe"))
+    assert writer.wait() == 0
+
+
+# Options
+
+
+@pytest.mark.parametrize("operator", ["cumulative", "average", "weighted", "constraint"])
+def test_every_operator_is_that_of_fuse_table(sle: Sle, operator: str):
+    assert_rows(encode(sle, "crowd.csv", "--operator", operator), operator=operator)
+
+
+def test_smoothing_is_that_of_fuse_table(sle: Sle):
+    assert_rows(encode(sle, "crowd.csv", "--smoothing", "0.2"), smoothing=0.2)
+    assert_rows(encode(sle, "crowd.csv", "--smoothing", "0"), smoothing=0.0)
+
+
+def test_prior_weight_is_seen_in_evidence_and_alpha(sle: Sle):
+    values = ["evidence", "alpha", "base_rate"]
+    rows = encode(sle, "crowd.csv", "--prior-weight", "5", "--values", ",".join(values))
+    assert_rows(rows, prior_weight=5, values=values)
+
+
+def test_values_that_come_twice_are_given_once(sle: Sle):
+    rows = encode(sle, "crowd.csv", "--values", "uncertainty, uncertainty")
+    assert_rows(rows, values=["uncertainty"])
+
+
+def test_the_values_of_the_help_are_those_there_are():
+    assert cli.VALUES == evidence.VALUES
+
+
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_both_forms_can_be_asked_for(sle: Sle, form: str):
+    assert_rows(encode(sle, "crowd.csv", f"--{form}"), form=form)
+
+
+@pytest.mark.parametrize(
+    ("scale", "low", "high"),
+    [
+        ("1-5", 1, 5),
+        ("1..5", 1, 5),
+        ("1:5", 1, 5),
+        ("0-100", 0, 100),
+        ("-2-2", -2, 2),
+        ("7-1", 7, 1),
+    ],
+)
+def test_the_ends_of_a_scale_are_named(sle: Sle, scale: str, low: float, high: float):
+    scores = [low + (high - low) * c for c in TABLE["confidence"]]
+    Path("crowd.csv").write_text(as_csv(TABLE | {"confidence": scores}))
+    assert_rows(encode(sle, "crowd.csv", "--confidence-scale", scale))
+
+
+def test_a_calibrated_scale_is_learned_and_shown(sle: Sle):
+    run = sle("encode", "crowd.csv", "-o", "out.csv", "--confidence-scale", "calibrated")
+    assert run.code == 0
+    assert re.search(r"learned  what stated confidence is worth:\n +stated +annotations", run.err)
+
+
+def test_labels_are_named_in_their_order_and_may_hold_commas(sle: Sle):
+    rows = encode(sle, "crowd.csv", "--labels", "yes,no,maybe")
+    assert_rows(rows, labels=["yes", "no", "maybe"])
+    run = sle("encode", "crowd.csv", "-o", "out.jsonl", "--labels", 'yes, no, "well, no"')
+    assert run.code == 0
+    assert "belief_well, no" in json.loads(Path("out.jsonl").read_text().splitlines()[0])
+
+
+@pytest.mark.parametrize(("missing", "code"), [("error", 1), ("drop", 0), ("trust", 0)])
+def test_missing_numbers_are_refused_dropped_or_trusted(sle: Sle, missing: str, code: int):
+    Path("crowd.csv").write_text(CSV.replace("0.25", "NA"))
+    run = sle("encode", "crowd.csv", "-o", "-", "--missing", missing)
+    assert run.code == code
+    if code == 0:
+        table = TABLE | {"confidence": [0.9, 0.5, 0.75, None]}
+        expected = slencodings.fuse_table(pa.table(table), **ROLES, missing=missing).to_pydict()
+        shown = [float(line.split(",")[1]) for line in run.out.splitlines()[1:]]
+        assert shown == pytest.approx(expected["belief_no"], abs=1e-12)
+
+
+@pytest.mark.parametrize(("duplicates", "label"), [("first", "yes"), ("last", "no")])
+def test_repeats_keep_the_first_or_the_last(sle: Sle, duplicates: str, label: str):
+    Path("crowd.csv").write_text("item,annotator,label\na,u,yes\na,u,no\nb,v,no\n")
+    rows = encode(sle, "crowd.csv", "--duplicates", duplicates)
+    assert float(rows[0][f"belief_{label}"]) == 0.99
+
+
+def test_columns_and_numbers_are_given_by_name(sle: Sle):
+    Path("odd.csv").write_text(CSV.replace("item,", "key,", 1).replace("label,", "said,", 1))
+    args = ["--item", "key", "--label", "said", "--confidence", "0.5", "--reliability", "0.8"]
+    run = sle("encode", "odd.csv", *args, "-o", "-")
+    assert run.code == 0
+    assert "item = key, annotator = annotator, label = said, confidence = 0.5" in run.err
+    expected = slencodings.fuse_table(
+        TABLE, item="item", label="label", confidence=0.5, reliability=0.8
+    )
+    assert float(run.out.splitlines()[1].split(",")[1]) == pytest.approx(expected["belief_no"][0])
+
+
+def test_quiet_says_nothing(sle: Sle):
+    assert sle("encode", "crowd.csv", "-q", "-o", "out.csv") == Run(0, "", "")
+
+
+def test_the_version_is_that_of_the_package(sle: Sle):
+    assert sle("--version") == Run(0, f"slencodings {slencodings.__version__}\n", "")
+
+
+def test_help_tells_every_option(sle: Sle):
+    run = sle("encode", "--help")
+    assert run.code == 0
+    options = "output format item annotator label confidence uncertainty reliability labels missing"
+    options += " confidence-scale duplicates smoothing prior-weight operator wide long values quiet"
+    assert all(f"--{option}" in run.out for option in options.split())
+    assert "Exit codes: 0 done, 1 bad data, 2 wrong usage" in sle("--help").out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "Missing argument 'IN'"),
+        (["crowd.csv"], "Missing option '--output'"),
+        (["crowd.csv", "-o", "-", "--operator", "sum"], "--operator.*'sum'"),
+        (["crowd.csv", "-o", "-", "--smoothing", "2"], "--smoothing"),
+        (["crowd.csv", "-o", "-", "--smoothing", "much"], "--smoothing"),
+        (["crowd.csv", "-o", "-", "--prior-weight", "0"], "positive number is needed; 0 came"),
+        (["crowd.csv", "-o", "-", "--confidence-scale", "5"], "different ends.*1-5.*'5' came"),
+        (["crowd.csv", "-o", "-", "--confidence-scale", "5-5"], "different ends.*'5-5' came"),
+        (["crowd.csv", "-o", "-", "--values", "mood"], "some of belief, .* 'mood' came"),
+        (["crowd.csv", "-o", "-", "--values", ""], "some of belief, .* '' came"),
+        (["crowd.csv", "-o", "-", "--colour"], "No such option: --colour"),
+    ],
+)
+def test_wrong_usage_is_code_2_and_leads_to_the_help(sle: Sle, args: list[str], message: str):
+    run = sle("encode", *args)
+    assert (run.code, run.out) == (2, "")
+    assert "Try 'sle encode --help'" in run.err
+    assert re.search(message, run.err)
+
+
+# Bad input
+
+
+def packed(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
+
+
+BAD_CSV = {
+    "empty": (b"", r"bad.csv is empty; at least a header and one row are needed"),
+    "header only": (b"item,label\n", r"no rows; at least one annotation is needed"),
+    "other columns": (
+        b"who,what\na,b\n",
+        r"no column looks like the item.*'who', 'what'.*--item COLUMN",
+    ),
+    "names up to case": (
+        b"item,label,Item\na,b,c\n",
+        r"more than case.*'item' and 'Item' came. Rename one",
+    ),
+    "one label": (b"item,label\na,x\na,x\n", r"labels are needed; only 'x' came.*--labels x,OTHER"),
+    "long row": (
+        b"item,label\na,x\nb,y,z\n",
+        r"as CSV: .*Line: 3.*b,y,z.*Columns: 2.*--format csv",
+    ),
+    "short row": (b"item,label\na,x\nb\nc,y\n", r"as CSV: .*Line: 3.*2 Found: 1.*Repair it"),
+    "open quote": (b'item,label\na,x\nb,"y\n', r"as CSV: .*unterminated quote"),
+    "two ends of line": (b"item,label\r\na,x\nb,y\r\n", r"quotes or its ends of lines do not"),
+    "latin": (b"item,label\na,x\nb,caf\xe9\n", r"must be UTF-8; line 3 is not.*iconv -f LATIN1"),
+    "latin far down": (
+        b"item,label\n" + b"a,x\n" * 40_000 + b"b,\xe9\n",
+        r"Line: 40002.*utf-8.*iconv -f LATIN1 -t UTF-8 bad.csv",
+    ),
+    "binary": (b"\x7fELF\x00\x01\x02", r"binary file of another kind.*Export it"),
+    "words": (
+        b"item,label,confidence\na,x,high\nb,y,low\n",
+        r"'confidence' must hold numbers; 2 rows do not, first 'high' at row 0.*Map its words",
+    ),
+    "out of range": (
+        b"item,label,confidence\na,x,4\nb,y,1\n",
+        r"`confidence` must lie in \[0, 1\]; 1 of 2 rows do not.*first 4.0 at row 0 \(from 0\)"
+        r".*--confidence-scale 1-5",
+    ),
+    "missing numbers": (
+        b"item,annotator,label,reliability\na,u,x,1\nb,v,y,\n",
+        r"`reliability` must be there.*1 of 2 rows have none, first at row 1 \(from 0\), item "
+        r"'b', annotator 'v'. Pass --missing drop .*--missing trust",
+    ),
+    "missing item": (b"item,label\n,x\nb,y\n", r"must name its item; 1 of 2 rows have none"),
+    "missing labels": (
+        b"item,label\na,\nb,\n",
+        r"no annotation has a label: column 'label' is empty",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CSV)
+def test_bad_csv_says_what_was_needed_what_came_and_what_to_type(sle: Sle, case: str):
+    content, message = BAD_CSV[case]
+    Path("bad.csv").write_bytes(content)
+    said = refused(sle, "bad.csv", "-o", "out.csv")
+    assert said.startswith("error: ")
+    assert re.search(message, said), said
+
+
+LONG = b"item,label\n" + b"".join(b"%d,x\n" % i for i in range(50_000))
+DAMAGED = {
+    "broken line.jsonl": (
+        b'{"item": 1\n{"item": 2}\n',
+        r"as JSONL: line 1 is not JSON, Expecting ','.*--format",
+    ),
+    "cut.jsonl": (b'{"item": 1, "label": "a"}\n{"it', r"as JSONL: line 2 is not JSON.*copy it"),
+    "key twice.jsonl": (b'{"item": 1, "item": 2, "label": 3}\n', r"line 1.*duplicate key"),
+    "mixed.jsonl": (
+        b'{"item": 1, "label": "x"}\n{"item": "1", "label": "y"}\n',
+        r"'item' must hold values of one type; 1 rows with numbers, first 1 at row 0 \(from 0\)"
+        r'; 1 rows with text, first "1" at row 1',
+    ),
+    "cut.json": (b'[{"item": 1, "label": 2},', r"cut.json is cut off: a JSON array ends with \]"),
+    "words.jsonl": (b'{"item": 1, "label": ["x", "y"]}\n', r"as JSONL: .*'x'.*DOUBLE"),
+    "short.csv.gz": (packed(CSV.encode())[:30], r"gzipped and damaged.*again"),
+    "long.csv.gz": (packed(LONG)[:-99], r"as CSV: Unexpected end of GZIP stream.*copy it again"),
+    "long.jsonl.gz": (
+        packed(b'{"item": 1, "label": 2}\n' * 50_000)[:-99],
+        r"as JSONL: Unexpected end of GZIP stream.*copy it again",
+    ),
+    "cut.parquet": (pipes()["parquet"][:-20], r"as PARQUET: No magic bytes.*copy it again"),
+    "tiny.parquet": (b"PAR1", r"as PARQUET: .*too small"),
+    "csv.parquet": (CSV.encode(), r"as PARQUET: No magic bytes.*name its format"),
+    "packed.parquet": (packed(pipes()["parquet"]), r"gzipped Parquet.*gunzip packed.parquet"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files_say_so(sle: Sle, name: str):
+    content, message = DAMAGED[name]
+    Path(name).write_bytes(content)
+    said = refused(sle, name, "-o", "out.csv")
+    assert re.search(message, said), said
+
+
+def test_parquet_that_is_damaged_inside_is_refused_when_it_is_read(sle: Sle):
+    content = bytearray(pipes()["parquet"])
+    content[4:200] = b"\xa5" * 196
+    Path("a.parquet").write_bytes(content)
+    assert "a.parquet cannot be read as PARQUET" in refused(sle, "a.parquet", "-o", "out.csv")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["crowd.cvs"], r"there is no file 'crowd.cvs'. Did you mean 'crowd.csv'\?"),
+        (["sub/crowd.csv"], r"there is no file 'sub/crowd.csv'.$"),
+        (["."], r"input must be a file; '.' is a folder"),
+        (["crowd.csv", "--item", "itm"], r"no column 'itm' for `item`; .*mean --item item\?"),
+        (["crowd.csv", "--label", "yes,no"], r"no column 'yes' for `label`"),
+        (["crowd.csv", "--item", "label", "--label", "label"], r"came as --item and --label"),
+        (["crowd.csv", "--labels", "yes,maybe"], r"one of --labels yes,maybe; 3 of 4 rows do not"),
+        (["crowd.csv", "--confidence", "2"], r"`confidence` .*2.0 came.*--confidence-scale 1-5"),
+        (["crowd.csv", "--uncertainty", "0", "--confidence-scale", "1-5"], r"--confidence COLUMN"),
+        (
+            ["crowd.csv", "--operator", "constraint", "--smoothing", "0"],
+            r"conflict; --smoothing 0 came. Pass a smoothing such as 0.01",
+        ),
+        (["-"], r"stdin is empty; at least a header and one row are needed"),
+    ],
+)
+def test_what_does_not_fit_the_file_says_so(sle: Sle, args: list[str], message: str):
+    said = refused(sle, *args, "-o", "out.csv")
+    assert re.search(message, said), said
+
+
+def test_repeats_can_be_refused(sle: Sle):
+    Path("twice.csv").write_text(CSV + CSV.split("\n", 1)[1])
+    said = refused(sle, "twice.csv", "-o", "out.csv", "--duplicates", "error")
+    assert re.search(r"label an item once; 4 rows repeat an earlier pair, such as item", said)
+    assert "--duplicates first" in said
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("none/out.csv", r"needs a folder that is there; 'none' is not. .*mkdir -p none"),
+        ("folder", r"output must be a file; 'folder' is a folder. .*folder/targets.parquet"),
+        ("out.xlsx", r"chooses its format: .parquet, .csv, .*; 'out.xlsx' came"),
+        ("out", r"chooses its format: .*'out' came"),
+        ("out.parquet.gz", r"also with .gz, except Parquet\); 'out.parquet.gz' came"),
+        ("crowd.csv", r"must not replace its own input 'crowd.csv'. Name another"),
+        ("link.csv", r"must not replace its own input 'crowd.csv'. Name another"),
+    ],
+)
+def test_an_output_that_cannot_be_is_refused_before_any_work(sle: Sle, target: str, message: str):
+    Path("folder").mkdir()
+    Path("link.csv").symlink_to("crowd.csv")
+    said = refused(sle, "crowd.csv", "-o", target)
+    assert re.search(message, said), said
+    assert Path("crowd.csv").read_text() == CSV
+
+
+def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(
+    sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    # Root may write anywhere, so the folder refuses in person.
+    def refuse(**_: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", refuse)
+    said = refused(sle, "crowd.csv", "-o", "out.csv")
+    assert said == (
+        "error: the output 'out.csv' cannot be written: Permission denied. Choose another place."
+    )
+
+
+def test_too_little_memory_is_said_plainly(sle: Sle, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: Any) -> None:
+        raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate 1 GB")
+
+    monkeypatch.setattr(files.readers, "scan", fail)
+    said = refused(sle, "crowd.csv", "-o", "out.csv")
+    assert re.search(r"needs more memory than there is: failed to allocate 1 GB.*split", said)
+
+
+def test_what_should_not_happen_is_one_line_and_its_place_is_shown_on_demand(
+    sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("one by nothing")
+
+    monkeypatch.setattr(files, "encode_file", fail)
+    run = sle("encode", "crowd.csv", "-o", "out.csv")
+    message = (
+        "error: ZeroDivisionError: one by nothing\n"
+        "This should not happen; -v shows where it came from.\n"
+    )
+    assert run == Run(1, "", message)
+    run = sle("encode", "crowd.csv", "-o", "out.csv", "-v")
+    assert run.code == 1
+    assert run.err.startswith("Traceback")
+    assert "in fail" in run.err
+    assert run.err.endswith(message)
+
+
+def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
+    run = sle("encode", "nope.csv", "-o", "out.csv", "-v")
+    assert run.code == 1
+    assert run.err.startswith("Traceback")
+    assert run.err.splitlines()[-1].startswith("error: there is no file 'nope.csv'")
+
+
+@pytest.mark.parametrize(
+    ("library", "typed"),
+    [
+        ("Pass missing='drop', missing='trust'.", "Pass --missing drop, --missing trust."),
+        ("smoothing=0 came", "--smoothing 0 came"),
+        ("confidence_scale=(1, 5).", "--confidence-scale 1-5."),
+        ("pass form='long'.", "pass --long."),
+        ("mean item='Task ID'?", "mean --item 'Task ID'?"),
+        ("Pass annotator='the column'.", "Pass --annotator COLUMN."),
+        ("labels=['a', ...].", "--labels a,OTHER."),
+        ("labels=['a', 'b c']; 2", "--labels 'a,b c'; 2"),
+        ("labels=[...].", "--labels A,B."),
+        ("labels=[0, 1]", "--labels 0,1"),
+    ],
+)
+def test_messages_of_the_library_are_spelled_as_options(library: str, typed: str):
+    assert cli.in_options(library) == typed
+
+
+def test_options_offer_what_the_library_takes():
+    assert tuple(cli.Missing) == survey.Missing.__args__
+    assert set(cli.Duplicates) == set(survey.Duplicates.__args__)
+    assert tuple(cli.Operator) == evidence.Operator.__args__
+
+
+# What only a process of its own can show
+
+
+def start(*args: str | Path, cwd: Path, **how: Any) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "slencodings.cli", *map(str, args)]
+    pipe = subprocess.PIPE
+    how = {"stdout": pipe, "stderr": pipe, "text": True} | how
+    # A scratch folder of its own shows what is left behind.
+    (cwd / "scratch").mkdir(exist_ok=True)
+    environment = os.environ | {"TMPDIR": str(cwd / "scratch")}
+    return subprocess.Popen(command, cwd=cwd, env=environment, **how)
+
+
+def crowd_of(path: Path, items: int) -> Path:
+    """A crowd in which every item is there once."""
+    rows = f"SELECT range AS item, range % 7 AS annotator, range % 3 AS label FROM range({items})"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crowd that takes a while."""
+    return crowd_of(tmp_path_factory.mktemp("big") / "big.parquet", 2_000_000)
+
+
+@pytest.fixture(scope="module")
+def middling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crowd whose output is larger than pipes and small disks."""
+    return crowd_of(tmp_path_factory.mktemp("middling") / "middling.parquet", 100_000)
+
+
+def wait_for_new_file(folder: Path) -> None:
+    """Until the output is being written, beside its name."""
+    for _ in range(6000):
+        if list(folder.glob(".out.csv.*")):
+            return
+        time.sleep(0.005)
+    raise AssertionError("no output was begun")
+
+
+@pytest.mark.parametrize(
+    ("stop", "code", "message"),
+    [
+        (signal.SIGINT, 130, "stopped; no file was changed.\n"),
+        (signal.SIGTERM, 143, ""),
+    ],
+)
+@pytest.mark.parametrize("moment", ["while checking", "while writing"])
+def test_a_stop_in_the_middle_changes_nothing_and_leaves_nothing(
+    tmp_path: Path, big: Path, stop: int, code: int, message: str, moment: str
+):
+    (tmp_path / "out.csv").write_text("old")
+    run = start("encode", big, "-o", "out.csv", cwd=tmp_path)
+    assert run.stderr is not None
+    assert run.stderr.readline().startswith("columns")
+    if moment == "while writing":
+        wait_for_new_file(tmp_path)
+    run.send_signal(stop)
+    out, err = run.communicate()
+    assert (run.returncode, out) == (code, "")
+    assert err.endswith(message)
+    assert "Traceback" not in err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "scratch"]
+    assert (tmp_path / "out.csv").read_text() == "old"
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_kill_in_the_middle_leaves_the_old_output_byte_for_byte(tmp_path: Path, big: Path):
+    (tmp_path / "out.csv").write_bytes(b"old \x00 bytes")
+    (tmp_path / "out.csv.meta.json").write_text("{}")
+    run = start("encode", big, "-o", "out.csv", cwd=tmp_path)
+    wait_for_new_file(tmp_path)
+    run.kill()
+    run.communicate()
+    assert run.returncode == -signal.SIGKILL
+    assert (tmp_path / "out.csv").read_bytes() == b"old \x00 bytes"
+    assert (tmp_path / "out.csv.meta.json").read_text() == "{}"
+    left = {p.name for p in tmp_path.iterdir()} - {"out.csv", "out.csv.meta.json", "scratch"}
+    assert all(name.startswith(".out.csv.") for name in left), left
+
+
+def small_files_only() -> None:
+    """No file may grow past 100 kB, as on a disk that is nearly full."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.parquet", "out.jsonl.gz"])
+def test_a_full_disk_is_one_clear_message_and_the_old_output_stays(
+    tmp_path: Path, middling: Path, target: str
+):
+    (tmp_path / target).write_text("old")
+    run = start("encode", middling, "-o", target, cwd=tmp_path, preexec_fn=small_files_only)
+    _, err = run.communicate()
+    assert run.returncode == 1
+    assert re.search(r"error: \S+ could not be written: File too large. What was there", err), err
+    assert "Free some space" in err
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([target, "scratch"])
+    assert (tmp_path / target).read_text() == "old"
+
+
+def test_a_full_scratch_disk_names_the_variable_to_set(tmp_path: Path):
+    rows = "".join(f"item-{i * 7919 % 100_003},{i % 3}\n" for i in range(50_000))
+    (tmp_path / "crowd.csv").write_text("item,label\n" + rows)
+    run = start("encode", "crowd.csv", "-o", "out.csv", cwd=tmp_path, preexec_fn=small_files_only)
+    _, err = run.communicate()
+    assert run.returncode == 1
+    assert re.search(r"scratch\S* could not be written: File too large.*set TMPDIR", err), err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["crowd.csv", "scratch"]
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_codes_and_streams_are_those_of_the_shell(tmp_path: Path):
+    (tmp_path / "crowd.csv").write_text(CSV)
+    for args, code in (
+        (["encode", "crowd.csv", "-o", "-"], 0),
+        (["encode", "nope.csv", "-o", "-"], 1),
+        (["encode", "crowd.csv"], 2),
+    ):
+        run = start(*args, cwd=tmp_path)
+        out, err = run.communicate()
+        assert run.returncode == code
+        assert out.startswith("item,belief_no") if code == 0 else out == ""
+        # No bar, no colours, and nothing that DuckDB says at the end.
+        assert "\x1b" not in err
+        assert "\r" not in err
+        assert "nanobind" not in err
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(tmp_path: Path, middling: Path):
+    run = start("encode", middling, "-q", "-o", "-", cwd=tmp_path)
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("item,belief_0")
+    run.stdout.close()
+    assert run.stderr is not None
+    assert run.stderr.read() == ""
+    assert run.wait() == 141
+    run.stderr.close()
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_terminal_sees_a_bar_with_rate_and_time_left(tmp_path: Path):
+    pty = pytest.importorskip("pty")
+    master, terminal = pty.openpty()
+    crowd = crowd_of(tmp_path / "crowd.parquet", 1_000_000)
+    run = start("encode", crowd, "-o", "out.parquet", cwd=tmp_path, stderr=terminal)
+    os.close(terminal)
+    seen = b""
+    try:
+        while chunk := os.read(master, 65536):
+            seen += chunk
+    except OSError:
+        pass  # Linux says so when the other end is closed.
+    os.close(master)
+    run.communicate()
+    assert run.returncode == 0
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    assert "checking" in shown
+    assert re.search(r"fusing +\S+ [\d,]+ rows/s \d:\d\d:\d\d", shown), shown[-2000:]
+    assert "wrote    out.parquet: 1,000,000 rows" in shown
+
+
+HEAVY = "numpy duckdb narwhals pandas polars pyarrow torch scipy sklearn"
+
+
+def loaded(code: str) -> set[str]:
+    """Which of the heavy packages a piece of code imports."""
+    shown = f"{code}\nimport sys\nprint(*(set('{HEAVY}'.split()) & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    return set(run.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import slencodings",
+        "from slencodings import __version__",
+        "import slencodings.cli",
+        "import sys; sys.argv = ['sle', 'encode', '--help']\n"
+        "import slencodings.cli\ntry: slencodings.cli.main()\nexcept SystemExit: pass",
+    ],
+)
+def test_a_start_loads_nothing_heavy(code: str):
+    assert loaded(code) == set()
+
+
+def test_the_public_names_load_what_they_need_and_no_more():
+    assert loaded("import slencodings; slencodings.fuse") == {"numpy"}
+    assert loaded("from slencodings import *") <= {"numpy", "narwhals"}
+
+
+def test_every_public_name_is_there_and_no_other_is():
+    assert slencodings.__all__ == sorted(slencodings.__all__)
+    assert all(hasattr(slencodings, name) for name in slencodings.__all__)
+    assert set(slencodings.__all__) <= set(dir(slencodings))
+    assert slencodings.fuse.__module__ == "slencodings.fusion"
+    with pytest.raises(AttributeError, match="module 'slencodings' has no attribute 'fuze'"):
+        _ = slencodings.fuze  # type: ignore[attr-defined]
