@@ -1,7 +1,51 @@
 """From a crowd to one answer per item: `Annotations` in, an `Aggregate` or an `Opinion` out."""
 
+from slencodings.aggregate.agreement import (
+    Alpha,
+    g_index,
+    krippendorff_alpha,
+    pairwise_kappa,
+    share_of_agreement,
+)
+from slencodings.aggregate.crowdtruth import crowdtruth, sentence_relation_score
+from slencodings.aggregate.dawid_skene import dawid_skene
+from slencodings.aggregate.glad import glad
+from slencodings.aggregate.mace import mace
+from slencodings.aggregate.one_coin import one_coin
+from slencodings.aggregate.reliability import (
+    Filtered,
+    Mapped,
+    as_reliability,
+    filter_by_reliability,
+    reliability_opinion,
+)
 from slencodings.aggregate.result import Aggregate
 from slencodings.aggregate.sle import certainty, sle
 from slencodings.aggregate.votes import majority_vote, soft_vote
+from slencodings.aggregate.wawa import wawa, zero_based_skill
 
-__all__ = ["Aggregate", "certainty", "majority_vote", "sle", "soft_vote"]
+__all__ = [
+    "Aggregate",
+    "Alpha",
+    "Filtered",
+    "Mapped",
+    "as_reliability",
+    "certainty",
+    "crowdtruth",
+    "dawid_skene",
+    "filter_by_reliability",
+    "g_index",
+    "glad",
+    "krippendorff_alpha",
+    "mace",
+    "majority_vote",
+    "one_coin",
+    "pairwise_kappa",
+    "reliability_opinion",
+    "sentence_relation_score",
+    "share_of_agreement",
+    "sle",
+    "soft_vote",
+    "wawa",
+    "zero_based_skill",
+]

@@ -1,0 +1,427 @@
+"""How far annotators agree with their peers, and the crowd with itself.
+
+A *judgment* is what one annotator says of one item. Who annotated an item more than once has one
+judgment of it, the mean of theirs: nobody is their own peer. How unsure annotators were does not
+count here; say it with soft labels if it should.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.annotations import Annotations
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+# One million items with five annotations each have as many; at 200 to 300 bytes a pair, 3 GB.
+MAX_PAIRS = 10_000_000
+# What sums to one does so to rounding.
+_ONE = 1 - 1e-12
+
+
+class Judgments(NamedTuple):
+    """J judgments, sorted by item and annotator, as E votes.
+
+    Attributes
+    ----------
+    item, annotator : int arrays (J,)
+    row, label, value : arrays (E,), sorted by judgment and label: `value` > 0 for `label`
+    """
+
+    item: Ints
+    annotator: Ints
+    row: Ints
+    label: Ints
+    value: Floats
+
+    @property
+    def peers(self) -> Ints:
+        """How many others judge the same item, (J,)."""
+        return np.bincount(self.item)[self.item] - 1
+
+    @property
+    def once(self) -> NDArray[np.bool_]:
+        """Whether this is the only judgment of its annotator, (J,)."""
+        return (np.bincount(self.annotator) == 1)[self.annotator]
+
+    def shared(self) -> Judgments:
+        """Those on items that others judge too."""
+        keep = self.peers > 0
+        votes = keep[self.row]
+        row = (np.cumsum(keep) - 1)[self.row[votes]]
+        return Judgments(
+            self.item[keep], self.annotator[keep], row, self.label[votes], self.value[votes]
+        )
+
+    def look_up(self, row: NDArray[Any], label: NDArray[Any]) -> Floats:
+        """What the judgments `row` give to `label`."""
+        if not len(self.row):
+            return np.zeros(len(row))
+        K = 1 + max(int(np.max(self.label)), int(np.max(label, initial=0)))
+        known = self.row * K + self.label
+        wanted = np.multiply(row, K, dtype=np.int64)
+        wanted += label
+        at = np.searchsorted(known, wanted)
+        at[at == len(known)] = 0
+        return np.where(known[at] == wanted, self.value[at], 0.0)
+
+    def votes_of(self, rows: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+        """The votes of each of `rows` in turn: which row (by its place) and which vote."""
+        count = np.bincount(self.row, minlength=len(self.item))
+        if np.all(count == 1):
+            return slice(None), rows
+        first = np.cumsum(count) - count
+        place, step = spread(count[rows])
+        return place, first[rows][place] + step
+
+
+def judgments(annotations: Annotations) -> Judgments:
+    """What each annotator says of each item, once."""
+    M, K = max(len(annotations.annotators), 1), max(len(annotations.labels), 1)
+    key = annotations.item * M + annotations.annotator
+    names, of, size = np.unique(key, return_inverse=True, return_counts=True)
+    item, annotator = np.divmod(names, M)
+    if annotations.soft:
+        mean = annotations.y
+        if len(names) == len(key):
+            mean = np.empty_like(annotations.y, dtype=float)
+            mean[of] = annotations.y
+        else:
+            columns = [np.bincount(of, column, len(names)) for column in annotations.y.T]
+            mean = np.stack(columns, axis=-1) / size[:, None]
+        row, label = np.nonzero(mean)
+        value = mean[row, label]
+    else:
+        votes, count = np.unique(of * K + annotations.y, return_counts=True)
+        row, label = np.divmod(votes, K)
+        value = count / size[row]
+    return Judgments(item, annotator, row, label, value)
+
+
+def others(value: Floats, group: Ints) -> Floats:
+    """The sum of the other values of each one's group; values are not negative.
+
+    Exact to rounding where one value is nearly all of its group, as `sums[group] - value` is not:
+    the largest value is kept apart.
+    """
+    n = int(np.max(group, initial=-1)) + 1
+    largest = np.zeros(n)
+    np.maximum.at(largest, group, value)
+    at = np.flatnonzero(value == largest[group])
+    leader = np.zeros(n, dtype=np.intp)
+    leader[group[at]] = at
+    leader = leader[np.bincount(group, minlength=n) > 0]
+    small = value.copy()
+    small[leader] = 0
+    rest = np.bincount(group, small, n)
+    result = largest[group] + np.maximum(rest[group] - value, 0)
+    result[leader] = rest[group[leader]]
+    return result
+
+
+def pairs(item: Ints, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """All pairs of places in a sorted array that have the same item, the lower place first."""
+    count = np.bincount(item)
+    total = int(np.sum(count * (count - 1) // 2))
+    if total > max_pairs:
+        raise ValueError(
+            f"comparing annotators two by two takes {total:,} pairs of annotations, "
+            f"{int(np.max(count)):,} annotations on one item among them; "
+            f"max_pairs={max_pairs:,} came. {instead}"
+        )
+    end = np.cumsum(count)[item]
+    left, right = spread(end - np.arange(len(item)) - 1)
+    right += left
+    right += 1
+    return left, right
+
+
+def spread(count: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Each place as often as it counts, and the numbers from 0 beside."""
+    # Half the memory, where it is needed most.
+    small = max(len(count), int(np.sum(count))) < 2**31
+    dtype = np.int32 if small else np.intp
+    place = np.repeat(np.arange(len(count), dtype=dtype), count)
+    step = np.arange(len(place), dtype=dtype)
+    step -= np.repeat((np.cumsum(count) - count).astype(dtype), count)
+    return place, step
+
+
+def peer_agreement(said: Judgments, K: int) -> Floats:
+    """The expected agreement of each judgment with one of its peers, (J,)."""
+    cell = np.unique(said.item[said.row] * K + said.label, return_inverse=True)[1]
+    together = said.value * others(said.value, cell)
+    return np.bincount(said.row, together, len(said.item)) / said.peers
+
+
+def share_of_agreement(annotations: Annotations) -> Floats:
+    """How often each annotator's peers say the same, (M,) in [0, 1] (Tratz & Hovy 2010).
+
+    p_m = mean over m's judgments of   sum over the n - 1 peers j of  y_m . y_j / (n - 1)
+
+    Soft labels agree by their dot product: the chance that labels drawn from both are the same.
+    NaN for those who share no item with anybody; `as_reliability` maps it.
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
+    ...         "label": ["yes", "yes", "no", "no", "no"]}
+    >>> share_of_agreement(from_table(said, item="item", annotator="who", label="label"))
+    array([0.75, 0.75, 0.  ])
+    """
+    said = judgments(annotations).shared()
+    agreed = peer_agreement(said, len(annotations.labels))
+    M = len(annotations.annotators)
+    return _mean(np.bincount(said.annotator, agreed, M), np.bincount(said.annotator, minlength=M))
+
+
+def g_index(annotations: Annotations) -> Floats:
+    """Agreement with peers beyond guessing among K labels, (M,) (Holley & Guilford; Gwet 2008).
+
+    G_m = (p_m - 1/K) / (1 - 1/K),   which is 2 p_m - 1 where K = 2;   p is `share_of_agreement`
+
+    K counts `annotations.labels`, used or not. Down to -1 / (K - 1) for who agrees with nobody; 1
+    where there is only one label; NaN as in `share_of_agreement`.
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
+    ...         "label": ["yes", "yes", "no", "no", "no"]}
+    >>> g_index(from_table(said, item="item", annotator="who", label="label"))
+    array([ 0.5,  0.5, -1. ])
+    """
+    p, K = share_of_agreement(annotations), len(annotations.labels)
+    return p if K == 1 else (p - 1 / K) / (1 - 1 / K)
+
+
+def pairwise_kappa(annotations: Annotations, *, max_pairs: int = MAX_PAIRS) -> Floats:
+    """Each annotator's mean Cohen's kappa with their peers, (M,) (Hovy et al. 2013).
+
+    kappa_ij = (p_o - p_e) / (1 - p_e) on the items that i and j share, p_o the mean of y_i . y_j,
+    p_e the dot product of their mean labels;   the mean over j weighs by the number of items.
+
+    Two who gave one and the same label throughout (p_e = 1) never disagreed: kappa is 1. NaN for
+    those who share no item with anybody. Negative values stay: less agreement than by chance.
+    Takes memory for the pairs of judgments of an item; pairs with an annotator who is seen once
+    need none.
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": [1, 1, 2, 2, 3, 3, 4, 4], "who": ["ann", "bob"] * 4,
+    ...         "label": [1, 1, 1, 1, 0, 0, 1, 0]}
+    >>> pairwise_kappa(from_table(said, item="item", annotator="who", label="label"))
+    array([0.5, 0.5])
+    """
+    said, M, K = (
+        judgments(annotations).shared(),
+        len(annotations.annotators),
+        len(annotations.labels),
+    )
+    once = said.once
+    total, weight = _kappa_with_strangers(said, once, M, K)
+
+    seen = np.flatnonzero(~once).astype(np.int32 if len(once) < 2**31 else np.intp)
+    left, right = pairs(
+        said.item[seen],
+        max_pairs=max_pairs,
+        instead="share_of_agreement and g_index need no pairs; or raise max_pairs.",
+    )
+    left, right = seen[left], seen[right]
+    who = said.annotator[left] * M + said.annotator[right]
+    both, of, n = np.unique(who, return_inverse=True, return_counts=True)
+    at_left, vote_left = said.votes_of(left)
+    at_right, vote_right = said.votes_of(right)
+    same = said.value[vote_left] * said.look_up(right[at_left], said.label[vote_left])
+    p_o = np.bincount(of[at_left], same, len(both)) / n
+    # The labels that either gave, for each two annotators: nothing of size K x K.
+    said_left = of[at_left] * K + said.label[vote_left]
+    said_right = of[at_right] * K + said.label[vote_right]
+    cells, cell = np.unique(np.concatenate([said_left, said_right]), return_inverse=True)
+    a = np.bincount(cell[: len(said_left)], said.value[vote_left], len(cells))
+    b = np.bincount(cell[len(said_left) :], said.value[vote_right], len(cells))
+    p_e = np.bincount(cells // K, a * b, len(both)) / n**2
+    kappa = np.where(p_e < _ONE, (p_o - p_e) / np.where(p_e < _ONE, 1 - p_e, 1), 1.0)
+    for annotator in np.divmod(both, M):
+        total += np.bincount(annotator, n * kappa, M)
+        weight += np.bincount(annotator, n, M)
+    return _mean(total, weight)
+
+
+def _kappa_with_strangers(
+    said: Judgments, once: NDArray[np.bool_], M: int, K: int
+) -> tuple[Floats, Floats]:
+    """Sums over pairs that share one item only because one of the two is seen only there.
+
+    Then p_o = p_e, so that kappa is 1 if both are sure of the same label and 0 if not: counts do.
+    """
+    sure = said.value >= _ONE
+    row, key = said.row[sure], said.item[said.row[sure]] * K + said.label[sure]
+    cell = np.unique(key, return_inverse=True)[1]
+    same = np.where(once[row], np.bincount(cell)[cell] - 1.0, np.bincount(cell, once[row])[cell])
+    strangers = np.bincount(said.item, once)[said.item]
+    partners = np.where(once, said.peers, strangers)
+    return (
+        np.bincount(said.annotator[row], same, M).astype(float),
+        np.bincount(said.annotator, partners, M).astype(float),
+    )
+
+
+class Alpha(NamedTuple):
+    """Krippendorff's alpha and an interval for it, NaN if none was asked for."""
+
+    alpha: float
+    low: float
+    high: float
+
+
+def krippendorff_alpha(
+    annotations: Annotations,
+    *,
+    level: Literal["nominal", "ordinal", "interval"] = "nominal",
+    bootstrap: int = 0,
+    coverage: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> Alpha:
+    """How much of the disagreement that chance would bring is absent from the crowd.
+
+    alpha = 1 - D_o / D_e,   D_o = sum_u D(u) / (m_u - 1),   D_e = D(all) / (n - 1),   and D(s) the
+    distance of two annotations drawn from s, summed over pairs; soft labels are drawn from, too.
+
+    1 for perfect agreement, also on a single label; 0 as by chance. Every annotation counts, a
+    second one by the same annotator too; alone on its item it does not. Memory grows with the
+    labels given, not with K x K (Krippendorff 2011).
+
+    Parameters
+    ----------
+    level : "nominal"; "ordinal", labels in the order of `annotations.labels`; or "interval",
+        labels that are numbers
+    bootstrap : resamples of the items for an interval that holds `coverage` of them, from `rng`
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": [1, 1, 2, 2, 3, 3], "label": ["a", "a", "b", "b", "a", "b"]}
+    >>> round(krippendorff_alpha(from_table(said, item="item", label="label")).alpha, 4)
+    0.4444
+    """
+    if level not in ("nominal", "ordinal", "interval"):
+        raise ValueError(f"`level` must be 'nominal', 'ordinal' or 'interval'; {level!r} came.")
+    if bootstrap and not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"bootstrap={bootstrap} needs a generator to draw from; rng={rng!r} came. "
+            "Pass rng=np.random.default_rng(0)."
+        )
+    if bootstrap < 0 or not 0 < coverage < 1:
+        raise ValueError(
+            "`bootstrap` must not be negative and `coverage` must lie between 0 and 1; "
+            f"{bootstrap} and {coverage} came. The usual are 1000 and 0.95."
+        )
+    counts = _count(annotations, level)
+    N = len(counts.size)
+    estimate = _alpha(counts, np.ones(N))
+    if not bootstrap or rng is None:
+        return Alpha(estimate, np.nan, np.nan)
+    drawn = [
+        _alpha(counts, np.bincount(rng.integers(0, N, N), minlength=N)) for _ in range(bootstrap)
+    ]
+    low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2])
+    return Alpha(estimate, float(low), float(high))
+
+
+class _Counts(NamedTuple):
+    """Labels on the N items that have two annotations: C cells of an item and a label."""
+
+    size: Floats  # (N,), annotations
+    item: Ints  # (C,)
+    label: Ints  # (C,)
+    votes: Floats  # (C,)
+    place: Floats | None  # (K,): where labels lie on a scale; None if nowhere
+    ranked: bool  # ... or where they rank, which depends on the counts
+    soft: tuple[Ints, Floats] | None  # item and label distribution of each annotation
+    K: int
+
+
+def _count(annotations: Annotations, level: str) -> _Counts:
+    K = len(annotations.labels)
+    size = np.bincount(annotations.item, minlength=len(annotations.items))
+    paired = size > 1
+    if not np.any(paired):
+        raise ValueError(
+            "alpha compares annotations of the same item, so some item needs two; "
+            f"{len(annotations.item)} annotations came and each is alone on its item."
+        )
+    place = _numbers(annotations.labels) if level == "interval" else None
+    keep = paired[annotations.item]
+    item = (np.cumsum(paired) - 1)[annotations.item[keep]]
+    y, soft = annotations.y[keep], None
+    if annotations.soft:
+        row, label = np.nonzero(y)
+        cells, cell = np.unique(item[row] * K + label, return_inverse=True)
+        count = np.bincount(cell, y[row, label], len(cells))
+        soft = item, y.astype(float)
+    else:
+        cells, count = np.unique(item * K + y, return_counts=True)
+    cell_item, label = np.divmod(cells, K)
+    return _Counts(
+        size[paired].astype(float), cell_item, label, count.astype(float), place,
+        level == "ordinal", soft, K,
+    )  # fmt: skip
+
+
+def _alpha(counts: _Counts, times: NDArray[Any]) -> float:
+    """Alpha where each item counts `times` (N,)."""
+    m, item, label, n_uk, place, ranked, soft, K = counts
+    n = float(np.sum(times * m))
+    n_k = np.bincount(label, times[item] * n_uk, K)
+    if np.count_nonzero(n_k) <= 1:
+        return 1.0
+    if ranked:
+        # Krippendorff's ordinal distance is the interval distance of mid-ranks.
+        place = (np.cumsum(n_k) - n_k / 2) / n
+    if place is None:
+        within = m**2 - np.bincount(item, n_uk**2, len(m))
+        overall = n**2 - np.sum(n_k**2)
+    else:
+        z = place - np.sum(n_k * place) / n
+        mean = np.bincount(item, n_uk * z[label], len(m)) / m
+        within = 2 * m * np.bincount(item, n_uk * (z[label] - mean[item]) ** 2, len(m))
+        overall = 2 * n * np.sum(n_k * z**2)
+    if soft is not None:
+        # Two draws from one annotation are not a pair.
+        of, y = soft
+        own = 1 - np.sum(y**2, axis=-1) if place is None else 2 * _variance(y, place)
+        self_pairs = np.bincount(of, own, len(m))
+        within, overall = within - self_pairs, overall - np.sum(times * self_pairs)
+    observed, expected = np.sum(times * within / (m - 1)), overall / (n - 1)
+    # Labels in different words may be the same number.
+    return float(1 - observed / expected) if expected > 0 else 1.0
+
+
+def _variance(y: Floats, place: Floats) -> Floats:
+    return np.sum(y * (place - (y @ place)[:, None]) ** 2, axis=-1)
+
+
+def _numbers(labels: NDArray[Any]) -> Floats:
+    """Labels as places in [0, 1] on their scale."""
+    try:
+        z = np.asarray(labels, dtype=float)
+    except (TypeError, ValueError):
+        z = np.asarray([np.nan])
+    if not np.all(np.isfinite(z)):
+        raise ValueError(
+            "level='interval' needs finite numbers as labels; "
+            f"{', '.join(map(repr, labels[:5].tolist()))} came. Use level='ordinal' for labels "
+            "with an order, and give it when reading: from_table(..., labels=['low', 'high'])."
+        )
+    return (z - np.min(z)) / max(float(np.ptp(z)), np.finfo(float).tiny)
+
+
+def _mean(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
+    return np.where(weight > 0, total / np.where(weight > 0, weight, 1), np.nan)

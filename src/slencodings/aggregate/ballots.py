@@ -1,0 +1,188 @@
+"""What the methods that learn from the whole crowd share: weighted votes, gold and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.annotations import Annotations
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# Below this a probability or a mass counts as this, so that one slip condemns no label for ever.
+FLOOR = 1e-10
+
+# The annotator whom pseudo-counts describe is right so often. Pseudo-counts that favour no label
+# push a lone annotator, whose errors nothing tells apart, away from being believed.
+EXPECTED_ACCURACY = 0.9
+
+
+class Ballots(NamedTuple):
+    """Annotations as B votes for one label each, sorted by item, label and annotator.
+
+    A soft label is a vote for each of its labels with its share of the weight, so that every
+    method that adds up log-likelihoods takes the expected one, sum_l y_l log p(l). Sorted, they
+    make every sum the same for any order of the rows.
+
+    Attributes
+    ----------
+    item, annotator : int array (B,)
+    choice : int array (B,), which of the N * K (item, label) each vote is for
+    cell : int array (B,), which of the M * K (annotator, label) each vote comes from
+    weight : float array (B,), above 0
+    shape : N, M, K
+    """
+
+    item: Codes
+    annotator: Codes
+    choice: Codes
+    cell: Codes
+    weight: Floats
+    shape: tuple[int, int, int]
+
+    def by_item(self, value: Floats) -> Floats:
+        """Add up the values of each item's votes (N,)."""
+        return _sums(self.item, value, self.shape[0])
+
+    def by_annotator(self, value: Floats) -> Floats:
+        """Add up the values of each annotator's votes (M,)."""
+        return _sums(self.annotator, value, self.shape[1])
+
+    def by_choice(self, value: Floats) -> Floats:
+        """Add up the values of the votes for each label of each item (N, K)."""
+        N, _, K = self.shape
+        return _sums(self.choice, value, N * K).reshape(N, K)
+
+    def by_cell(self, value: Floats) -> Floats:
+        """Add up the values of each annotator's votes for each label (M, K)."""
+        _, M, K = self.shape
+        return _sums(self.cell, value, M * K).reshape(M, K)
+
+
+def _sums(codes: Codes, value: Floats, size: int) -> Floats:
+    added: Any = np.bincount(codes, value, size)
+    return added
+
+
+def ballots(annotations: Annotations, *, use_confidence: bool) -> Ballots:
+    """Split annotations into votes of weight 1 - uncertainty, or 1; those of weight 0 drop out."""
+    a = annotations
+    N, M, K = len(a.items), len(a.annotators), len(a.labels)
+    weight = 1 - a.uncertainty if use_confidence else np.ones(len(a.item))
+    item, annotator, label = a.item, a.annotator, a.y
+    if a.soft:
+        row, label = np.nonzero(a.y)
+        item, annotator, weight = item[row], annotator[row], weight[row] * a.y[row, label]
+    order = np.argsort((item * K + label) * M + annotator, kind="stable")
+    order = order[weight[order] > 0]
+    item, annotator, label = item[order], annotator[order], label[order]
+    choice, cell = item * K + label, annotator * K + label
+    return Ballots(item, annotator, choice, cell, weight[order], (N, M, K))
+
+
+def gold_codes(annotations: Annotations, gold: Any) -> Codes:
+    """The known label of each item (N,), -1 where there is none.
+
+    Takes a mapping from item to label, an integer array (N,) of positions in `labels` with -1 for
+    unknown, or nothing.
+    """
+    N, K = len(annotations.items), len(annotations.labels)
+    if gold is None:
+        return np.full(N, -1)
+    if isinstance(gold, Mapping):
+        codes = np.full(N, -1)
+        codes[_places(annotations.items, list(gold), "item")] = _places(
+            annotations.labels, list(gold.values()), "label"
+        )
+        return codes
+    codes = np.asarray(gold)
+    if codes.shape != (N,) or not np.issubdtype(codes.dtype, np.integer):
+        raise ValueError(
+            f"`gold` must be a mapping from item to label or one integer per item, ({N},), -1 "
+            f"where unknown; {codes.dtype} of shape {codes.shape} came. "
+            "Pass dict(zip(items, labels))."
+        )
+    bad = (codes < -1) | (codes >= K)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"`gold` must be a position among the {K} labels, or -1 where unknown; {bad.sum()} of "
+            f"{N} are not, first {codes[first]} at item {first}. Pass a mapping to use names."
+        )
+    return codes.astype(np.intp)
+
+
+def _places(names: NDArray[Any], wanted: list[Any], what: str) -> list[int]:
+    place = {name: i for i, name in enumerate(names.tolist())}
+    strange = [name for name in wanted if name not in place]
+    if strange:
+        raise ValueError(
+            f"`gold` names {len(strange)} {what}s that the annotations do not have, first "
+            f"{strange[0]!r}. Leave them out"
+            + (", or read the table with labels=[...]." if what == "label" else ".")
+        )
+    return [place[name] for name in wanted]
+
+
+def posterior(log_joint: Floats, gold: Codes) -> tuple[Floats, Floats]:
+    """Normalise log p(votes, label) (N, K) to p(label | votes), and log p(votes) (N,).
+
+    A gold item has its label for certain, and counts with log p(votes, gold label).
+    """
+    top = np.max(log_joint, axis=-1, keepdims=True)
+    p = np.exp(log_joint - top)
+    total = np.sum(p, axis=-1, keepdims=True)
+    evidence = (top + np.log(total))[:, 0]
+    p /= total
+    known = np.flatnonzero(gold >= 0)
+    evidence[known] = log_joint[known, gold[known]]
+    pin(p, gold)
+    return p, evidence
+
+
+def pin(probability: Floats, gold: Codes) -> None:
+    """Give the gold items their label, in place."""
+    known = np.flatnonzero(gold >= 0)
+    probability[known] = 0
+    probability[known, gold[known]] = 1
+
+
+def class_prior(probability: Floats, informed: NDArray[np.bool_], used: Floats) -> Floats:
+    """How common each label is (K,): the mean over items that somebody labelled.
+
+    Labels that nobody used and no gold item has stay at 0: a class that no vote speaks for would
+    otherwise collect the items on which annotators disagree.
+    """
+    if not informed.any():
+        return np.full(len(used), 1 / len(used))
+    prior = np.mean(probability[informed] if not informed.all() else probability, axis=0)
+    prior = np.where(used > 0, np.maximum(prior, FLOOR), 0)
+    return prior / np.sum(prior)
+
+
+def safe_log(x: Floats) -> Floats:
+    """The logarithm, minus infinity at 0, without a warning."""
+    return np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
+
+
+def check_steps(n_iter: int, tol: float) -> None:
+    """At least one iteration, and a tolerance that can be met."""
+    check_count("n_iter", n_iter)
+    check_strength("tol", tol, "1e-5 stops where an annotation gains less, 0 runs every iteration.")
+
+
+def check_count(name: str, value: int) -> None:
+    """A whole number of at least one."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"`{name}` must be a whole number of at least 1; {value!r} came.")
+
+
+def check_strength(name: str, value: float, hint: str) -> None:
+    """A number that is finite and not negative."""
+    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
+        raise ValueError(f"`{name}` must be a number of at least 0; {value!r} came. {hint}")

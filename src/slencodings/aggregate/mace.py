@@ -1,0 +1,182 @@
+"""MACE: annotators who either know the answer or say something of their own."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from slencodings.aggregate.ballots import (
+    Ballots,
+    Codes,
+    Floats,
+    ballots,
+    check_count,
+    check_steps,
+    gold_codes,
+    posterior,
+)
+from slencodings.aggregate.result import Aggregate
+from slencodings.annotations import Annotations
+
+# Hovy et al.'s own: pseudo-counts of a strategy in VB, and of anything in EM (over K).
+_STRATEGY_PRIOR = 10.0
+_EM_SMOOTHING = 0.01
+
+
+class _Run(NamedTuple):
+    """Where one start led: spamming and knowing (M, 2), strategies (M, K), truth (N, K)."""
+
+    behaviour: Floats
+    strategy: Floats
+    probability: Floats
+    history: list[float]
+    converged: bool
+
+
+def mace(
+    annotations: Annotations,
+    *,
+    method: Literal["vb", "em"] = "vb",
+    n_restarts: int = 10,
+    n_iter: int = 50,
+    tol: float = 1e-6,
+    theta_prior: tuple[float, float] = (0.5, 0.5),
+    gold: Any = None,
+    use_confidence: bool = True,
+    rng: np.random.Generator | None = None,
+    initial: tuple[Any, Any] | None = None,
+) -> Aggregate:
+    """Infer the truth, who knows it and what the others say instead (Hovy et al. 2013).
+
+    log q_it = -log K + sum_q w_q sum_l y_ql log(g_m x_ml + [l = t] k_m)
+
+    Annotator m knows with k, else guesses with g and says l with x_l. The best of `n_restarts`.
+
+    Parameters
+    ----------
+    method : "vb", Beta(`theta_prior`) for (g, k) and Dirichlet(10) for x; "em", pseudo-counts .01/K
+    n_iter, tol : end a start after so many iterations or when the gain per annotation is below tol
+    gold, use_confidence : as in `dawid_skene`
+    rng : np.random.Generator for the starts; the same ones every time when absent
+    initial : (g and k (M, 2), x (M, K)), the only start
+
+    Returns
+    -------
+    `reliability` (M,) is k; `details` has strategy (M, K), spamming (M,) g (in VB k + g < 1),
+    log_likelihood of each start, best, and of the best its history, converged and iterations.
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
+    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> mace(crowd, method="em").probability.round(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if method not in ("vb", "em"):
+        raise ValueError(f"`method` must be 'vb' or 'em'; {method!r} came.")
+    check_count("n_restarts", n_restarts)
+    check_steps(n_iter, tol)
+    prior = _check_prior(theta_prior)
+    known = gold_codes(annotations, gold)
+    said = ballots(annotations, use_confidence=use_confidence)
+    _, M, K = said.shape
+    if initial is None:
+        draw = np.random.default_rng(0) if rng is None else rng
+        starts = [_draw(M, K, draw) for _ in range(n_restarts)]
+    else:
+        starts = [_check_initial(initial, M, K)]
+    best, best_at, scores = None, 0, []
+    for at, start in enumerate(starts):
+        run = _learn(said, known, *start, method, n_iter, tol, prior)
+        scores.append(run.history[-1])
+        if best is None or run.history[-1] > best.history[-1]:
+            best, best_at = run, at
+    assert best is not None
+    return Aggregate(
+        best.probability,
+        np.clip(best.behaviour[:, 1], 0, 1),
+        {
+            "strategy": best.strategy,
+            "spamming": best.behaviour[:, 0],
+            "log_likelihood": np.asarray(scores),
+            "best": best_at,
+            "history": np.asarray(best.history),
+            "converged": best.converged,
+            "iterations": len(best.history) - 1,
+        },
+    )
+
+
+def _learn(
+    said: Ballots,
+    gold: Codes,
+    behaviour: Floats,
+    strategy: Floats,
+    method: str,
+    n_iter: int,
+    tol: float,
+    theta_prior: Floats,
+) -> _Run:
+    K = said.shape[2]
+    votes = said.by_cell(said.weight)
+    history: list[float] = []
+    while True:
+        guess = behaviour[:, :1] * strategy
+        know = behaviour[:, 1:]
+        # All votes as guesses, then for each label what its votes gain if they knew.
+        gain = said.by_choice(said.weight * np.log1p(know / guess).ravel()[said.cell])
+        q, evidence = posterior(gain - np.log(K), gold)
+        history.append(float(np.sum(evidence) + np.sum(votes * np.log(guess))))
+        change = abs(history[-1] - history[-2]) if len(history) > 1 else np.inf
+        converged = bool(change < tol * max(np.sum(votes), 1))
+        if converged or len(history) > n_iter:
+            return _Run(behaviour, strategy, q, history, converged)
+        knew = said.by_cell(said.weight * q.ravel()[said.choice]) * (know / (guess + know))
+        guessed = votes - knew
+        counts = np.stack([np.sum(guessed, axis=1), np.sum(knew, axis=1)], axis=1)
+        if method == "vb":
+            behaviour = _geometric_mean(counts + theta_prior)
+            strategy = _geometric_mean(guessed + _STRATEGY_PRIOR)
+        else:
+            behaviour = _mean(counts + _EM_SMOOTHING / K)
+            strategy = _mean(guessed + _EM_SMOOTHING / K)
+
+
+def _mean(counts: Floats) -> Floats:
+    return counts / np.sum(counts, axis=1, keepdims=True)
+
+
+def _geometric_mean(counts: Floats) -> Floats:
+    """exp E[log p] of a Dirichlet: less than the mean, the more so the less is known."""
+    from scipy.special import digamma
+
+    return np.exp(digamma(counts) - digamma(np.sum(counts, axis=1, keepdims=True)))
+
+
+def _draw(M: int, K: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    return _mean(1 + 0.5 * rng.random((M, 2))), _mean(1 + 0.5 * rng.random((M, K)))
+
+
+def _check_prior(theta_prior: Any) -> Floats:
+    prior = np.asarray(theta_prior, dtype=float)
+    if prior.shape != (2,) or not np.all((prior > 0) & (prior < np.inf)):
+        raise ValueError(
+            "`theta_prior` must be two positive numbers, for spamming and for knowing; "
+            f"{theta_prior!r} came. Leave it out for (0.5, 0.5)."
+        )
+    return prior
+
+
+def _check_initial(initial: tuple[Any, Any], M: int, K: int) -> tuple[Floats, Floats]:
+    behaviour, strategy = (np.asarray(x, dtype=float) for x in initial)
+    if behaviour.shape != (M, 2) or strategy.shape != (M, K):
+        raise ValueError(
+            f"`initial` must be spamming and knowing ({M}, 2) and strategies ({M}, {K}); shapes "
+            f"{behaviour.shape} and {strategy.shape} came."
+        )
+    if not (np.all(behaviour > 0) and np.all(strategy > 0)):
+        raise ValueError("`initial` must be positive throughout; what starts at 0 stays there.")
+    return behaviour, strategy
