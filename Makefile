@@ -1,8 +1,9 @@
 # Two commands set everything up: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-# Two OpenMP threads that spin while they wait slow each other down on a busy machine.
+# Threads that spin while they wait slow each other down on a busy machine.
 export OMP_WAIT_POLICY := passive
+export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo test check bench clean
 

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -521,8 +520,10 @@ def test_options_offer_what_the_library_takes():
 # What only a process of its own can show
 
 
-def start(*args: str | Path, cwd: Path, **how: Any) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "slencodings.cli", *map(str, args)]
+def start(
+    *args: str | Path, cwd: Path, under: tuple[str, ...] = (), **how: Any
+) -> "subprocess.Popen[str]":
+    command = [*under, sys.executable, "-m", "slencodings.cli", *map(str, args)]
     pipe = subprocess.PIPE
     how = {"stdout": pipe, "stderr": pipe, "text": True} | how
     # A scratch folder of its own shows what is left behind.
@@ -601,10 +602,9 @@ def test_a_kill_in_the_middle_leaves_the_old_output_byte_for_byte(tmp_path: Path
     assert all(name.startswith(".out.csv.") for name in left), left
 
 
-def small_files_only() -> None:
-    """No file may grow past 100 kB, as on a disk that is nearly full."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+# No file may grow past 100 kB, as on a disk that is nearly full. Set by a shell, because a fork
+# that runs Python code in between is not safe where another test has started JAX.
+SMALL_FILES_ONLY = ("bash", "-c", "trap '' XFSZ; ulimit -f 100; exec \"$@\"", "bash")
 
 
 @pytest.mark.parametrize("target", ["out.csv", "out.parquet", "out.jsonl.gz"])
@@ -612,7 +612,7 @@ def test_a_full_disk_is_one_clear_message_and_the_old_output_stays(
     tmp_path: Path, middling: Path, target: str
 ):
     (tmp_path / target).write_text("old")
-    run = start("encode", middling, "-o", target, cwd=tmp_path, preexec_fn=small_files_only)
+    run = start("encode", middling, "-o", target, cwd=tmp_path, under=SMALL_FILES_ONLY)
     _, err = run.communicate()
     assert run.returncode == 1
     assert re.search(r"error: \S+ could not be written: File too large. What was there", err), err
@@ -624,7 +624,7 @@ def test_a_full_disk_is_one_clear_message_and_the_old_output_stays(
 def test_a_full_scratch_disk_names_the_variable_to_set(tmp_path: Path):
     rows = "".join(f"item-{i * 7919 % 100_003},{i % 3}\n" for i in range(50_000))
     (tmp_path / "crowd.csv").write_text("item,label\n" + rows)
-    run = start("encode", "crowd.csv", "-o", "out.csv", cwd=tmp_path, preexec_fn=small_files_only)
+    run = start("encode", "crowd.csv", "-o", "out.csv", cwd=tmp_path, under=SMALL_FILES_ONLY)
     _, err = run.communicate()
     assert run.returncode == 1
     assert re.search(r"scratch\S* could not be written: File too large.*set TMPDIR", err), err

@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "evidence": {"columns", "survey"},
     "tables": {"annotations", "columns", "evidence", "opinion", "survey"},
     "aggregate": {"annotations", "confidence", "fusion", "metrics", "opinion"},
+    "trust": {"annotations", "opinion"},
     "datasets": {"annotations", "readers"},
     "readers": {"columns"},
     "files": {"annotations", "columns", "confidence", "readers", "survey", "tables"},
@@ -139,7 +140,10 @@ def test_the_shell_session_in_the_readme_says_what_it_shows(tmp_path, monkeypatc
 
 
 def test_documents_name_only_tests_and_files_that_are_there():
+    source = "".join(p.read_text() for p in (ROOT / "tests").glob("test_*.py"))
     for document in DOCUMENTS:
+        for name in re.findall(r"`(test_\w+)`", document.read_text()):
+            assert f"def {name}(" in source, f"{document.name} names {name}"
         for name in re.findall(r"`(test_\w+\.py)`", document.read_text()):
             assert (ROOT / "tests" / name).exists(), f"{document.name} names {name}"
         for link in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):

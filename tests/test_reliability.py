@@ -34,7 +34,13 @@ def read(item, who, label):
 # Opinions
 
 
-@given(seeds, st.booleans(), st.floats(0, 1), st.sampled_from([0.5, 2.0, 10.0]))
+# SciPy computes a kurtosis too, which overflows for tiny base rates.
+@given(
+    seeds,
+    st.booleans(),
+    st.just(0.0) | st.floats(1e-6, 1),
+    st.sampled_from([0.5, 2.0, 10.0]),
+)
 def test_it_is_the_beta_posterior_of_agreement(rng, soft, a, W):
     crowded = crowd(rng, soft=soft)
     opinion = check(reliability_opinion(crowded, base_rate=a, prior_weight=W))

@@ -26,11 +26,12 @@ __all__ = [
     "maximize_uncertainty",
     "metrics",
     "smooth",
+    "trust",
     "unfuse",
 ]
 
 if TYPE_CHECKING:
-    from slencodings import aggregate, confidence, metrics
+    from slencodings import aggregate, confidence, metrics, trust
     from slencodings.annotations import Annotations, from_table
     from slencodings.fusion import (
         fuse,
@@ -55,7 +56,7 @@ else:
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.
     def __getattr__(name: str) -> Any:
-        if name in ("aggregate", "confidence", "metrics"):
+        if name in ("aggregate", "confidence", "metrics", "trust"):
             return import_module(f"{__name__}.{name}")
         homes = ("opinion", "fusion", "annotations", "tables") if name in __all__ else ()
         for home in homes:

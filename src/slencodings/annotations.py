@@ -177,6 +177,11 @@ def from_table(
     arrays = to_arrays(spoken.select(ROW, *codes, *y, UNCERTAINTY))
     order = np.argsort(arrays[ROW])
     in_order = {name: values[order] for name, values in arrays.items()}
+    if any(np.isnan(in_order[c].astype(float)).any() for c in ("sle_i", y[0])):
+        raise ValueError(
+            "a lazy table must give the same rows each time it is read; this one does not, as a "
+            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
+        )
     who = np.zeros(len(order), dtype=np.intp)
     if annotator is not None:
         nobody = len(annotators)
@@ -230,7 +235,13 @@ def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> NDArray[np.float6
                 f"first {wrong[0]!r}. The labels are {', '.join(map(repr, labels))}."
             )
         base_rate = [base_rate[name] for name in labels]
-    a = np.asarray(base_rate, dtype=float)
+    try:
+        a = np.asarray(base_rate, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`base_rate` must be numbers, a mapping from label to number, or columns; "
+            f"{base_rate!r} came."
+        ) from None
     if a.shape != (K,):
         raise ValueError(
             f"`base_rate` needs one value per label, ({K},); shape {a.shape} came. "

@@ -11,6 +11,7 @@ import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from importlib.util import find_spec
 from itertools import zip_longest
 from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias
@@ -84,13 +85,34 @@ def open_table(
     import duckdb
 
     if frame.implementation.is_pyarrow():
-        return nw.from_native(duckdb.from_arrow(frame.to_native())), _as_pyarrow
+        return _relation(duckdb.from_arrow, frame.to_native()), _as_pyarrow
     pandas = frame.to_native()
+    if _is_plain(frame) and find_spec("polars") and find_spec("pyarrow"):
+        # Both give the same; over rows in memory Polars is about twice as fast.
+        return frame.lazy("polars"), _as_pandas
     for name in (name for name, dtype in frame.schema.items() if dtype == nw.Object):
         typed = pandas[name].convert_dtypes()
         typed = _column(name, typed.tolist()) if typed.dtype == object else typed
         pandas = pandas.assign(**{name: typed})
-    return nw.from_native(duckdb.from_df(pandas)), _as_pandas
+    return _relation(duckdb.from_df, pandas), _as_pandas
+
+
+def _relation(read: Callable[[Any], Any], table: Any) -> Frame:
+    import duckdb
+
+    try:
+        return nw.from_native(read(table))
+    except duckdb.NotImplementedException as error:
+        raise ValueError(
+            f"columns must hold text, numbers, dates or lists of numbers; one does not: {error}. "
+            "Convert it first."
+        ) from None
+
+
+def _is_plain(frame: nw.DataFrame[Any]) -> bool:
+    """Whether pandas itself knows the columns as numbers, text or truth values."""
+    known = all(t.is_numeric() or t in (nw.String, nw.Boolean) for t in frame.schema.values())
+    return known and not any(dtype == object for dtype in frame.to_native().dtypes)
 
 
 def _as_pandas(result: Frame, about: dict[str, Any]) -> Any:
@@ -106,18 +128,21 @@ def _as_pyarrow(result: Frame, about: dict[str, Any]) -> Any:
 
 
 def _open_mapping(table: Mapping[str, Any], wanted: Any) -> tuple[Frame, GiveBack]:
-    import duckdb
-
     names = list(table) if wanted is None else _chosen(list(table), wanted)
-    sle_columns = {name: _column(name, table[name]) for name in names}
-    sizes = {name: len(values) for name, values in sle_columns.items()}
+    columns = {name: _column(name, table[name]) for name in names}
+    sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) > 1:
         raise ValueError(
             f"columns must be equally long; {sizes} came. Write None where a value is missing."
         )
-    # DuckDB finds the variable by its name, which no table of the user's should have.
-    relation = duckdb.sql("FROM sle_columns")
-    return nw.from_native(relation), lambda result, _: to_arrays(_sorted(result))
+    return _relation(_from_dict, columns), lambda result, _: to_arrays(_sorted(result))
+
+
+def _from_dict(sle_columns: dict[str, Any]) -> Any:
+    import duckdb
+
+    # The query finds the variable by its name, which no table of the user's should have.
+    return duckdb.sql("FROM sle_columns")
 
 
 def _column(name: str, values: Any) -> Any:
@@ -212,7 +237,8 @@ def check_names(names: Sequence[str], wanted: Sequence[tuple[str, Any]]) -> None
                 f"there is no column {name!r} for `{role}`; the columns are "
                 f"{', '.join(map(repr, names))}. Did you mean {role}={near[0]!r}?"
                 if names
-                else f"there is no column {name!r} for `{role}`; the table has no columns."
+                else f"there is no column {name!r} for `{role}`; the table has no columns named by "
+                "text."
             )
     if pair := twins(names):
         raise ValueError(

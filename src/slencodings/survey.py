@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import add, and_, or_
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -81,6 +81,7 @@ def survey(
         " Map a score such as kappa first: clip it to [0, 1].",
     )
     numbers = [stated, trust]
+    label, base_rate = _names(label), _names(base_rate)
     frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
     schema = frame.collect_schema()
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
@@ -175,6 +176,11 @@ def _in_order(frame: Frame) -> Frame:
     return with_rows
 
 
+def _names(spec: Any) -> Any:
+    """One name, or a list of several."""
+    return list(spec) if isinstance(spec, Iterable) and not isinstance(spec, str) else spec
+
+
 def _wanted(
     item: str,
     label: str | Sequence[str],
@@ -185,8 +191,7 @@ def _wanted(
     wanted: list[tuple[str, Any]] = [("item", item)]
     wanted += [("annotator", annotator)] if annotator is not None else []
     for role, spec in (("label", label), ("base_rate", base_rate or [])):
-        several = isinstance(spec, Sequence) and not isinstance(spec, str)
-        wanted += [(role, name) for name in (spec if several else [spec])]
+        wanted += [(role, name) for name in (spec if isinstance(spec, list) else [spec])]
     return wanted + [(n.name, n.spec) for n in numbers if isinstance(n.spec, str)]
 
 

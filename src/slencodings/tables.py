@@ -66,7 +66,7 @@ def fuse_table(
     >>> crowd = {"post": ["a", "a", "b"], "said": ["yes", "no", "no"], "doubt": [0.0, 0.5, 0.2]}
     >>> opinions = fuse_table(crowd, item="post", label="said", uncertainty="doubt")
     >>> opinions["probability_no"].round(2)
-    array([0.01, 0.89])
+    array([0.01, 0.9 ])
     """
     by_row = isinstance(base_rate, str) or (
         isinstance(base_rate, Sequence) and all(isinstance(a, str) for a in base_rate)

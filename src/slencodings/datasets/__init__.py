@@ -1,14 +1,24 @@
 """Crowds to try things on: one loader a file, and the paper's Algorithm 1 to make more."""
 
+from slencodings.datasets.cifar10s import cifar10s
+from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_crowd
+from slencodings.datasets.mre import mre
+from slencodings.datasets.rte import rte
 from slencodings.datasets.synthetic import Crowd, annotate, lattice, synthetic
+from slencodings.datasets.uds_factuality import uds_factuality
 
 __all__ = [
     "Crowd",
     "DigitsCrowd",
     "annotate",
+    "cifar10s",
+    "convabuse",
     "crowd_table",
     "digits_crowd",
     "lattice",
+    "mre",
+    "rte",
     "synthetic",
+    "uds_factuality",
 ]

@@ -1,0 +1,10 @@
+"""Whom to trust, what stated confidence is worth and what a vote means, learned from the crowd.
+
+No gold labels are needed: an annotation is worth what it tells about the others on its item.
+"""
+
+from slencodings.trust.learn import learn_trust
+from slencodings.trust.objective import Ridge
+from slencodings.trust.value import Trust
+
+__all__ = ["Ridge", "Trust", "learn_trust"]

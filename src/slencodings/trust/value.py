@@ -1,0 +1,295 @@
+"""What a crowd is worth, as a value to read, store and apply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slencodings.annotations import Annotations
+from slencodings.opinion import Opinion
+from slencodings.trust import objective
+from slencodings.trust.objective import Ridge
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.intp]
+
+# How many annotators and confusions are printed, and labels in a full matrix.
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """What the annotations of a crowd are worth, and what they say.
+
+    w = worth[annotator] x share[level] pseudo-counts per unit of prior weight, of meaning[label]
+
+    As the operators see it (Eqs. 4, 5), the annotator's reliability is r = worth / (1 + worth),
+    which is theirs at the most telling level of confidence, and at other levels uncertainty is
+    u = (1 - r)(1 - share) / (1 - r + r share), so that r (1 - u) = w / (1 + w).
+
+    Attributes
+    ----------
+    annotators, worth, count : arrays (M,), names, worth and how many annotations it comes from
+    typical_worth : the geometric mean of `worth`, which annotators unknown so far get
+    levels, share, level_count : arrays (L,), stated confidence, ascending, and the share of worth
+        that is left at it, in (0, 1]; empty if confidence was not learned
+    labels, meaning : arrays (K,), (K, K): what a vote for label j (row) says about label k
+    base_rate : array (K,), how often each label was given
+    ridge : how strongly each part was held back
+    losses : mean held-out vote log-loss: "votes" at one pseudo-count each and W = 2, "learned" on
+        the annotations it was learned from, "held_out" on items left out while choosing ridges
+    from_uncertainty : whether stated confidence is 1 - uncertainty of the annotations
+    converged : whether learning came to an end
+    """
+
+    annotators: NDArray[Any]
+    worth: Floats
+    count: Counts
+    typical_worth: float
+    levels: Floats
+    share: Floats
+    level_count: Counts
+    labels: NDArray[Any]
+    meaning: Floats
+    base_rate: Floats
+    ridge: Ridge
+    losses: dict[str, float]
+    from_uncertainty: bool
+    converged: bool
+
+    @property
+    def reliability(self) -> dict[Any, float]:
+        """The reliability of each annotator, at the most telling level of confidence."""
+        return self.reliability_of(self.annotators.tolist())
+
+    def reliability_of(self, annotators: Iterable[Any]) -> dict[Any, float]:
+        """The reliability of each of these annotators; the typical one where they are new."""
+        known = self._known()
+        worth = {name: known.get(name, self.typical_worth) for name in annotators}
+        return {name: w / (1 + w) for name, w in worth.items()}
+
+    def uncertainty(self, stated: Any, reliability: Any = None) -> Any:
+        """Uncertainty of stated confidence, for an annotator of this reliability.
+
+        u = (1 - r)(1 - s) / (1 - r + r s),   s the share of the nearest level
+
+        Parameters
+        ----------
+        stated : array (...), or a narwhals expression to run inside a table; missing stays missing
+        reliability : the same kind, or a number; the typical one when absent
+        """
+        r = self.typical_worth / (1 + self.typical_worth) if reliability is None else reliability
+        s = self._share(stated)
+        return (1 - r) * (1 - s) / (1 - r + r * s)
+
+    def __call__(self, stated: Any) -> Any:
+        """Uncertainty of stated confidence for the typical annotator: a `confidence_scale`."""
+        return self.uncertainty(stated)
+
+    def annotation_worth(self, annotations: Annotations, stated: ArrayLike | None = None) -> Floats:
+        """What each annotation is worth, (R,), per unit of prior weight; c = w / (1 + w)."""
+        known = self._known()
+        names = annotations.annotators.tolist()
+        worth = np.asarray([known.get(name, self.typical_worth) for name in names])
+        if not len(self.levels):
+            return worth[annotations.annotator]
+        if stated is None and not self.from_uncertainty:
+            raise ValueError(
+                "`stated` is needed, as this trust was learned with stated confidence; none came. "
+                f"Pass one of the levels for each annotation: {_some(self.levels.tolist())}."
+            )
+        x = stated_confidence(annotations, stated)
+        return worth[annotations.annotator] * self._share(x)
+
+    def read(self, annotations: Annotations, stated: ArrayLike | None = None) -> Annotations:
+        """The annotations as they are to be understood: y = meaning, u = 1 / (1 + w).
+
+        `aggregate.sle(trust.read(annotations), smoothing=0, base_rate=trust.base_rate)` is
+        `trust.opinion(annotations)`. New annotators have typical worth, new levels the nearest.
+        """
+        y, C = self._labelled(annotations).y, self.meaning
+        if not np.array_equal(C, np.eye(len(C))):
+            y = y @ C if annotations.soft else C[y]
+        u = 1 / (1 + self.annotation_worth(annotations, stated))
+        return replace(annotations, y=y, uncertainty=u, labels=self.labels)
+
+    def opinion(self, annotations: Annotations, stated: ArrayLike | None = None) -> Opinion:
+        """One opinion for every item, (N,): `fuse(discount(encode(y C, u), r))`.
+
+        b_i = sum_q w_q y_q C / T,   u_i = 1 / T,   T = sum_q w_q + 1
+
+        Examples
+        --------
+        >>> from slencodings.annotations import from_table
+        >>> said = {"item": [0, 0, 1, 1], "label": [0, 0, 1, 1]}
+        >>> crowd = from_table(said, item="item", label="label")
+        >>> from slencodings.trust import learn_trust
+        >>> learn_trust(crowd, meaning=False).opinion(crowd).belief.argmax(axis=1)
+        array([0, 1])
+        """
+        w = self.annotation_worth(annotations, stated)
+        E = self._labelled(annotations).sums(w) @ self.meaning
+        T = np.bincount(annotations.item, w, len(annotations.items)) + 1
+        return Opinion(E / T[:, None], 1 / T, np.tile(self.base_rate, (len(T), 1)))
+
+    def log_loss(self, annotations: Annotations, stated: ArrayLike | None = None) -> Floats:
+        """Log-loss of each annotation, predicted by the others on its item, (R,); nan if alone.
+
+        loss_q = - sum_k y_qk log P_qk,   P_q = (sum w y C + a) / (sum w + 1) over the others;
+        `metrics.held_out_log_loss`, with what the others say told apart from what is scored.
+        """
+        y = self._labelled(annotations).y
+        everybody = np.zeros(len(y), dtype=np.intp)
+        votes = objective.votes(annotations.item, everybody, everybody, y, self.base_rate, 1, 1)
+        w = self.annotation_worth(annotations, stated)[votes.row]
+        loss = np.full(len(y), np.nan)
+        loss[votes.row] = objective.losses(votes, w, self.meaning)
+        return loss
+
+    def to_json(self) -> str:
+        """The whole value as JSON; `from_json` reads it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+        return json.dumps(plain | {"ridge": self.ridge._asdict()}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Trust:
+        """Read what `to_json` wrote."""
+        given, names = json.loads(text), {f.name for f in fields(cls)}
+        if not isinstance(given, dict) or set(given) != names:
+            came = sorted(given, key=str) if isinstance(given, dict) else type(given).__name__
+            raise ValueError(
+                f"a stored trust has the fields {', '.join(sorted(names))}; {_some(came)} came. "
+                "Make it with trust.to_json()."
+            )
+        arrays = {
+            **dict.fromkeys(("annotators", "labels"), _names),
+            **dict.fromkeys(("worth", "levels", "share", "meaning", "base_rate"), _floats),
+            **dict.fromkeys(("count", "level_count"), lambda v: np.asarray(v, dtype=np.intp)),
+            "ridge": lambda v: Ridge(**v),
+        }
+        return cls(**{k: arrays.get(k, lambda v: v)(v) for k, v in given.items()})
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items())
+        return "\n".join(
+            [
+                f"Whom to trust ({len(self.annotators):,} annotators)",
+                f"{'annotator':>24} {'annotations':>12} {'worth':>8} {'reliability':>12}",
+                *self._annotator_lines(),
+                "\nWhat stated confidence is worth",
+                *self._level_lines(),
+                "\nWhat a vote says (row) about each label (column)",
+                *self._meaning_lines(),
+                f"\nHeld-out vote log-loss: {given}",
+            ]
+        )
+
+    def _annotator_lines(self) -> list[str]:
+        order = np.argsort(-self.worth, kind="stable")
+        rows = [
+            f"{_cut(self.annotators[m], 24):>24} {self.count[m]:>12,} "
+            f"{self.worth[m]:>8.3g} {self.worth[m] / (1 + self.worth[m]):>12.3f}"
+            for m in order.tolist()
+        ]
+        half = _SHOWN // 2
+        return rows if len(rows) <= _SHOWN else [*rows[:half], f"{'...':>24}", *rows[-half:]]
+
+    def _level_lines(self) -> list[str]:
+        if not len(self.levels):
+            return ["  the same at any confidence: not learned"]
+        u = self(self.levels)
+        return [f"{'stated':>24} {'annotations':>12} {'share':>8} {'uncertainty':>12}"] + [
+            f"{level:>24.4g} {n:>12,} {share:>8.3f} {doubt:>12.3f}"
+            for level, n, share, doubt in zip(
+                self.levels, self.level_count, self.share, u, strict=True
+            )
+        ]
+
+    def _meaning_lines(self) -> list[str]:
+        names = [_cut(label, 9) for label in self.labels.tolist()]
+        if np.array_equal(self.meaning, np.eye(len(names))):
+            return ["  what it says: not learned"]
+        if len(names) <= _SHOWN:
+            return [" ".join(f"{name:>9}" for name in ["", *names])] + [
+                " ".join([f"{name:>9}", *(f"{p:>9.3f}" for p in row)])
+                for name, row in zip(names, self.meaning, strict=True)
+            ]
+        off = np.where(np.eye(len(names)) == 1, 0, self.meaning)
+        worst = np.argsort(-off, axis=None, kind="stable")[:_SHOWN]
+        pairs = np.stack(np.unravel_index(worst, off.shape), axis=1).tolist()
+        return [f"  {names[j]} says {names[k]} to {off[j, k]:.3f}" for j, k in pairs]
+
+    def _known(self) -> dict[Any, float]:
+        return dict(zip(self.annotators.tolist(), self.worth.tolist(), strict=True))
+
+    def _share(self, stated: Any) -> Any:
+        """The share of worth at the nearest level, the lower of two; 1 if there are no levels."""
+        import narwhals as nw
+
+        middle = (self.levels[1:] + self.levels[:-1]) / 2
+        share = self.share if len(self.levels) else np.ones(1)
+        if isinstance(stated, nw.Expr):
+            # NaN counts as large in some engines and as missing in others.
+            stated = stated.cast(nw.Float64()).fill_nan(None)
+            steps = nw.lit(float(share[0]))
+            for edge, s in zip(middle.tolist(), share[1:].tolist(), strict=True):
+                steps = nw.when(stated > edge).then(nw.lit(s)).otherwise(steps)
+            return nw.when(~stated.is_null()).then(steps)
+        x = np.asarray(stated, dtype=float)
+        return np.where(np.isnan(x), np.nan, share[np.searchsorted(middle, x)])
+
+    def _labelled(self, annotations: Annotations) -> Annotations:
+        """The annotations with their labels in the order of the trust's."""
+        place = {label: k for k, label in enumerate(self.labels.tolist())}
+        new = [label for label in annotations.labels.tolist() if label not in place]
+        if new:
+            raise ValueError(
+                f"the labels must be among those trust was learned for, {_some(list(place))}; "
+                f"{len(new)} are not, first {new[0]!r}. Learn again with annotations that have it."
+            )
+        at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
+        y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
+        return replace(annotations, y=y, labels=self.labels)
+
+
+def stated_confidence(annotations: Annotations, stated: ArrayLike | None) -> Floats:
+    """Stated confidence, (R,); 1 - u is rounded, as 1 - (1 - 0.3) is not 0.3."""
+    R = len(annotations.item)
+    x = np.round(1 - annotations.uncertainty, 12) if stated is None else _floats(stated)
+    if x.shape != (R,):
+        raise ValueError(
+            f"`stated` needs one confidence for each of the {R} annotations, ({R},); "
+            f"shape {x.shape} came."
+        )
+    bad = np.flatnonzero(~np.isfinite(x))
+    if len(bad):
+        raise ValueError(
+            f"`stated` must be finite numbers; {len(bad)} of {R} are not, "
+            f"first {x[bad[0]]} at row {bad[0]}. Leave those rows out, or fill in a level."
+        )
+    return x
+
+
+def _floats(values: Any) -> Floats:
+    return np.asarray(values, dtype=float)
+
+
+def _names(names: list[Any]) -> NDArray[Any]:
+    plain = all(isinstance(name, int | float) for name in names)
+    return np.asarray(names, dtype=None if plain else object)
+
+
+def _some(names: Any) -> str:
+    shown = names if isinstance(names, str) else ", ".join(map(str, names[:_SHOWN]))
+    return shown + ", ..." * (not isinstance(names, str) and len(names) > _SHOWN)
+
+
+def _cut(name: Any, width: int) -> str:
+    text = str(name)
+    return text if len(text) <= width else text[: width - 1] + "…"

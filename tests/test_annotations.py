@@ -1,0 +1,269 @@
+"""A table as codes and names, in the order of its rows, and what an annotation is worth."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from engines import (
+    ENGINES,
+    LABELS,
+    Columns,
+    Engine,
+    core_engines,
+    crowd,
+    every_engine,
+    every_engine_but_dask,
+    soft,
+    without,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import assert_close
+
+from slencodings import Annotations, Opinion, aggregate, encode, from_table, fuse_table
+from slencodings.annotations import check_smoothing, shared_base_rate
+
+ROLES = {"item": "item", "annotator": "who", "label": "said"}
+SAID: Columns = {
+    "item": ["q", "p", "q", "r", "p"],
+    "who": ["bob", "cem", "ann", "cem", "bob"],
+    "said": ["yes", "no", "no", None, "yes"],
+    "doubt": [0.5, 0.25, 0.0, None, 1.0],
+}
+
+
+@every_engine
+def test_codes_name_what_was_said_in_the_order_of_the_rows(engine: Engine) -> None:
+    ann = from_table(engine(SAID), **ROLES, uncertainty="doubt")
+    assert ann.items.tolist() == ["p", "q", "r"]
+    assert ann.annotators.tolist() == ["ann", "bob", "cem"]
+    assert ann.labels.tolist() == ["no", "yes"]
+    assert ann.items[ann.item].tolist() == ["q", "p", "q", "p"]
+    assert ann.annotators[ann.annotator].tolist() == ["bob", "cem", "ann", "bob"]
+    assert ann.labels[ann.y].tolist() == ["yes", "no", "no", "yes"]
+    assert ann.uncertainty.tolist() == [0.5, 0.25, 0.0, 1.0]
+    assert not ann.soft
+    assert (ann.item.dtype, ann.annotator.dtype, ann.y.dtype) == (np.intp,) * 3
+    assert (ann.items.dtype, ann.annotators.dtype, ann.labels.dtype) == (object,) * 3
+
+
+@every_engine
+def test_many_rows_keep_their_order(engine: Engine) -> None:
+    rows = 5000
+    rng = np.random.default_rng(1)
+    columns = {
+        "item": rng.integers(0, 900, rows).tolist(),
+        "who": rng.integers(0, 300, rows).tolist(),
+        "said": rng.integers(0, 4, rows).tolist(),
+        "sure": rng.uniform(0, 1, rows).tolist(),
+    }
+    doubt = {m: m / 300 for m in range(300)}
+    table = engine(columns)
+    ann = from_table(table, **ROLES, confidence="sure")
+    assert ann.items[ann.item].tolist() == columns["item"]
+    assert ann.annotators[ann.annotator].tolist() == columns["who"]
+    assert ann.labels[ann.y].tolist() == columns["said"]
+    assert_close(ann.uncertainty, 1 - np.asarray(columns["sure"]))
+    mapped = from_table(table, **ROLES, uncertainty=doubt)
+    assert_close(mapped.uncertainty, np.asarray(columns["who"]) / 300)
+
+
+@every_engine_but_dask
+def test_soft_labels_are_vectors(engine: Engine) -> None:
+    columns = crowd()
+    said = [p is not None for p in columns["p"]]
+    y = soft(columns["p"])[said]
+    ann = from_table(engine(columns), item="item", label="p", labels=LABELS)
+    assert ann.soft
+    assert_close(ann.y, y, 1e-15)
+    assert ann.vectors is ann.y
+    assert ann.items[ann.item].tolist() == np.asarray(columns["item"], dtype=object)[said].tolist()
+    assert "never said" in ann.items.tolist()
+    weight = np.linspace(0, 1, len(y))
+    for n, item in enumerate(ann.items):
+        here = ann.items[ann.item] == item
+        assert_close(ann.sums()[n], y[here].sum(0))
+        assert_close(ann.sums(weight)[n], (weight[:, None] * y)[here].sum(0))
+
+
+def test_hard_labels_have_vectors_and_sums() -> None:
+    ann = from_table(SAID, **ROLES)
+    assert ann.vectors.tolist() == [[0, 1], [1, 0], [1, 0], [0, 1]]
+    assert ann.sums().tolist() == [[1, 1], [1, 1], [0, 0]]
+    assert ann.sums(np.asarray([1.0, 2.0, 4.0, 8.0])).tolist() == [[2, 8], [4, 1], [0, 0]]
+
+
+def test_without_a_column_of_annotators_all_are_one() -> None:
+    ann = from_table(SAID, item="item", label="said")
+    assert ann.annotators.tolist() == ["anonymous"]
+    assert ann.annotator.tolist() == [0, 0, 0, 0]
+
+
+def test_labels_may_be_more_than_were_said() -> None:
+    ann = from_table(SAID, **ROLES, labels=["yes", "maybe", "no"])
+    assert ann.labels.tolist() == ["yes", "maybe", "no"]
+    assert ann.y.tolist() == [0, 2, 2, 0]
+    assert ann.sums().shape == (3, 3)
+
+
+@every_engine_but_dask
+def test_nobody_is_an_annotator_where_missing_ones_are_trusted(engine: Engine) -> None:
+    columns = SAID | {"who": ["bob", None, "ann", None, None]}
+    ann = from_table(engine(columns), **ROLES, missing="trust")
+    assert ann.annotators.tolist() == ["ann", "bob", None]
+    assert ann.annotator.tolist() == [1, 2, 0, 2]
+    assert_close(
+        ann.per_annotation({"ann": 0.1, "bob": 0.2, None: 0.3}), np.asarray([0.2, 0.3, 0.1, 0.3])
+    )
+    dropped = from_table(engine(columns), **ROLES, missing="drop")
+    assert dropped.annotators.tolist() == ["ann", "bob"]
+    assert dropped.items.tolist() == ["p", "q", "r"]
+    assert dropped.items[dropped.item].tolist() == ["q", "q"]
+
+
+@core_engines
+def test_numbers_name_annotators_even_where_one_is_missing(engine: Engine) -> None:
+    columns = SAID | {"who": [2, 3, 1, 3, None]}
+    ann = from_table(engine(columns), **ROLES, missing="trust", uncertainty={1: 0.1, 2: 0.2})
+    assert ann.annotators.tolist() == [1, 2, 3, None]
+    assert ann.annotator.tolist() == [1, 2, 0, 3]
+    assert ann.uncertainty.tolist() == [0.2, 0.0, 0.1, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "y"), [("first", [1, 0]), ("last", [0, 0]), ("all", [1, 0, 0])]
+)
+@core_engines
+def test_repeated_annotations_are_left_out(engine: Engine, duplicates: Any, y: list[int]) -> None:
+    columns = {"item": ["a", "a", "a"], "who": ["x", "y", "x"], "said": ["yes", "no", "no"]}
+    assert from_table(engine(columns), **ROLES, duplicates=duplicates).y.tolist() == y
+
+
+def test_all_labels_may_be_missing() -> None:
+    columns = {"item": ["a", "b"], "who": ["x", "y"], "said": [None, None]}
+    for engine in ENGINES.values():
+        ann = from_table(engine(columns), **ROLES, labels=["no", "yes"])
+        assert (len(ann.item), len(ann.annotators), ann.sums().tolist()) == (0, 0, [[0, 0], [0, 0]])
+        assert aggregate.sle(ann).uncertainty.tolist() == [1, 1]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.01]))
+@settings(max_examples=25)
+def test_arrays_and_tables_fuse_alike(seed: int, smoothing: float) -> None:
+    columns = without(crowd(24, seed), "p", "a")
+    table = ENGINES["polars-lazy"](columns)
+    chosen = {"labels": LABELS, "uncertainty": "doubt"}
+    skill = {who: n / 4 for n, who in enumerate(sorted(set(columns["who"])))}
+    opinions = aggregate.sle(
+        from_table(table, **ROLES, **chosen), reliability=skill, smoothing=smoothing
+    )
+    fused = fuse_table(table, **ROLES, **chosen, reliability=skill, smoothing=smoothing)
+    fused = fused.collect().sort("item")
+    assert_close(fused.select("^belief_.*$").to_numpy(), opinions.belief)
+    assert_close(fused["uncertainty"].to_numpy(), opinions.uncertainty)
+
+
+def crowd_of_three() -> Annotations:
+    return from_table(SAID, **ROLES)
+
+
+@pytest.mark.parametrize(
+    ("reliability", "expected"),
+    [
+        (None, [1, 1, 1, 1]),
+        (0.5, [0.5] * 4),
+        (np.float32(0.5), [0.5] * 4),
+        ([0.1, 0.2, 0.3], [0.2, 0.3, 0.1, 0.2]),
+        (np.asarray([0.1, 0.2, 0.3, 0.4]), [0.1, 0.2, 0.3, 0.4]),
+        (pd.Series([0.1, 0.2, 0.3, 0.4]), [0.1, 0.2, 0.3, 0.4]),
+        (pd.Series([0.3, 0.1, 0.2], index=["cem", "ann", "bob"]), [0.2, 0.3, 0.1, 0.2]),
+        ({"ann": 0.1, "bob": 0.2, "cem": 0.3, "who else": 2}, [0.2, 0.3, 0.1, 0.2]),
+        (encode(np.asarray([1.0, 0.0]), np.asarray(0.5)), [0.75] * 4),
+        (encode(np.eye(2)[[0, 1, 0]], np.asarray([0.0, 0.0, 1.0])), [0, 0.5, 1, 0]),
+    ],
+    ids=[
+        "nothing",
+        "number",
+        "float32",
+        "list",
+        "array",
+        "series",
+        "named series",
+        "mapping",
+        "opinion",
+        "opinions",
+    ],
+)
+def test_reliability_is_given_to_each_annotation(reliability: Any, expected: list[float]) -> None:
+    assert_close(crowd_of_three().per_annotation(reliability), np.asarray(expected, dtype=float))
+
+
+def test_as_many_annotators_as_annotations_are_taken_as_annotators() -> None:
+    ann = from_table({"item": [1, 1], "who": ["b", "a"], "said": [0, 1]}, **ROLES)
+    assert ann.per_annotation([0.25, 0.5]).tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("reliability", "words"),
+    [
+        (
+            {"ann": 1.0},
+            r"`reliability` must know every annotator; 2 of 3 are missing, first 'bob'\. Add them, "
+            r"for example dict\.fromkeys",
+        ),
+        (
+            [0.5, 0.5],
+            r"`reliability` must be a number, one per annotator \(3,\) or one per annotation "
+            r"\(4,\); shape \(2,\) came",
+        ),
+        (
+            [0.5, 1.5, -1.0],
+            r"`reliability` must lie in \[0, 1\]; 2 of 3 values do not, first 1\.5 at position 1\. "
+            r"Map a score such as kappa first",
+        ),
+        (float("nan"), r"must lie in \[0, 1\]; 1 of 1 values do not, first nan at position 0"),
+        (
+            encode(np.eye(3)[0]),
+            r"`reliability` as an opinion must be binomial, \(trustworthy, not\); one over 3",
+        ),
+    ],
+    ids=["unknown", "shape", "range", "NaN", "opinion"],
+)
+def test_reliability_that_cannot_be_given_is_refused(reliability: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        crowd_of_three().per_annotation(reliability)
+
+
+def test_a_base_rate_has_one_number_for_each_label() -> None:
+    assert shared_base_rate(None, ["a", "b"]).tolist() == [0.5, 0.5]
+    assert shared_base_rate({"b": 0.75, "a": 0.25}, ["a", "b"]).tolist() == [0.25, 0.75]
+    assert shared_base_rate((0.25, 0.75), [0, 1]).tolist() == [0.25, 0.75]
+    with pytest.raises(
+        ValueError, match=r"must name each of the 2 labels and no other; 1 differ, first 'c'"
+    ):
+        shared_base_rate({"a": 0.5, "b": 0.5, "c": 0.0}, ["a", "b"])
+    with pytest.raises(ValueError, match=r"one value per label, \(2,\); shape \(\) came"):
+        shared_base_rate(0.5, ["a", "b"])
+    with pytest.raises(
+        ValueError, match=r"must sum to 1; the smallest is -0\.5 and the sum 1\. Divide"
+    ):
+        shared_base_rate([-0.5, 1.5], ["a", "b"])
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0, float("nan"), None, "0.1"])
+def test_smoothing_leaves_some_belief(smoothing: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"`smoothing` must be a number in \[0, 1\); .* came\. 0\.01 leaves"
+    ):
+        check_smoothing(smoothing)
+    assert check_smoothing(np.float32(0.5)) == 0.5
+
+
+def test_an_opinion_of_the_annotators_is_their_reliability() -> None:
+    """Eq. 4: only its projected probability counts."""
+    ann = crowd_of_three()
+    trust = Opinion(
+        np.asarray([[0.5, 0.1]] * 3), np.asarray([0.4] * 3), np.asarray([[0.5, 0.5]] * 3)
+    )
+    assert_close(aggregate.sle(ann, reliability=trust), aggregate.sle(ann, reliability=0.7))
