@@ -112,7 +112,7 @@ def _relation(read: Callable[[Any], Any], table: Any) -> Frame:
 def _is_plain(frame: nw.DataFrame[Any]) -> bool:
     """Whether pandas itself knows the columns as numbers, text or truth values."""
     known = all(t.is_numeric() or t in (nw.String, nw.Boolean) for t in frame.schema.values())
-    return known and not any(dtype == object for dtype in frame.to_native().dtypes)
+    return known and not any(str(dtype) == "object" for dtype in frame.to_native().dtypes)
 
 
 def _as_pandas(result: Frame, about: dict[str, Any]) -> Any:

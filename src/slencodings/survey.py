@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import add, and_, or_
+from operator import add
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
@@ -16,14 +16,20 @@ import narwhals as nw
 from slencodings import columns as col
 from slencodings.columns import ANNOTATOR, ITEM, LABEL, RELIABILITY, ROW, STATED, UNCERTAINTY, Frame
 from slencodings.confidence import linear
+from slencodings.flaws import (
+    Missing,
+    id_flaws,
+    label_flaws,
+    number_flaws,
+    prior_flaws,
+    refuse_flaws,
+    soft_flaws,
+)
 
-Missing: TypeAlias = Literal["error", "drop", "trust"]
 Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
 
 # A column per label; past this engines choke on their own queries.
 MOST_COLUMNS = 1000
-# Probabilities written with six digits still count as summing to one.
-_ROUNDING = 1e-5
 
 
 class Rows(NamedTuple):
@@ -39,14 +45,6 @@ class Rows(NamedTuple):
     priors: bool
     counts: dict[str, int]
     give_back: Callable[[Frame, dict[str, Any]], Any]
-
-
-class Flaw(NamedTuple):
-    """What may be wrong with a row, and how to say it of `count` rows."""
-
-    condition: nw.Expr
-    say: Callable[[int, int, str], str]
-    shown: str | None = None
 
 
 def survey(
@@ -111,13 +109,13 @@ def survey(
 
     K = len(labels or ())
     spoken = [col.probability(k) for k in range(K)] if soft else [LABEL]
-    counts = _refuse_flaws(
+    counts = refuse_flaws(
         frame,
         [
-            *_id_flaws(item, annotator, spoken[0], missing),
-            *(_soft_flaws(label, K) if soft else _label_flaws(label, labels)),
-            *(_prior_flaws(base_rate, K) if priors else []),
-            *(f for value in numbers for f in _number_flaws(value, spoken[0], missing)),
+            *id_flaws(item, annotator, spoken[0], missing),
+            *(soft_flaws(label, K) if soft else label_flaws(label, labels)),
+            *(prior_flaws(base_rate, K) if priors else []),
+            *(f for value in numbers for f in number_flaws(value, spoken[0], missing)),
         ],
         spoken[0],
     )
@@ -292,166 +290,6 @@ def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) 
         )
     for name, given in value.spec.items():
         col.check_range(value, given, f" for {name!r}")
-
-
-def _id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> list[Flaw]:
-    flaws = [
-        Flaw(
-            nw.col(ITEM).is_null(),
-            lambda n, of, at: (
-                f"every annotation must name its item; {n} of {of} rows have none in "
-                f"column {item!r}{at}. Drop them: an annotation of nothing cannot be used."
-            ),
-        )
-    ]
-    if annotator is not None and missing == "error":
-        flaws.append(
-            Flaw(
-                nw.col(ANNOTATOR).is_null() & ~nw.col(first).is_null(),
-                lambda n, of, at: (
-                    f"every annotation must name its annotator; {n} of {of} rows "
-                    f"have none in column {annotator!r}{at}. Pass missing='drop' to leave them "
-                    "out, missing='trust' to keep them."
-                ),
-            )
-        )
-    return flaws
-
-
-def _label_flaws(label: Any, labels: Sequence[Any] | None) -> list[Flaw]:
-    if labels is None:
-        return []
-    return [
-        Flaw(
-            ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
-            lambda n, of, at: (
-                f"column {label!r} must hold one of labels={list(labels)!r}; {n} of "
-                f"{of} rows do not{at}. Add what is missing to labels, or leave labels out to take "
-                "all there are."
-            ),
-            LABEL,
-        )
-    ]
-
-
-def _soft_flaws(label: Any, K: int) -> list[Flaw]:
-    p = [nw.col(col.probability(k)) for k in range(K)]
-    known = col.fold(and_, (~x.is_null() for x in p))
-    return [
-        Flaw(
-            ~known & col.fold(or_, (~x.is_null() for x in p)),
-            lambda n, of, at: (
-                f"the {K} probabilities of {label!r} must all be there, or none; {n} "
-                f"of {of} rows lack some{at}. Fill them with 0 if that is what is meant."
-            ),
-        ),
-        Flaw(
-            known & col.fold(or_, (x < 0 for x in p)),
-            lambda n, of, at: (
-                f"probabilities must not be negative; {n} of {of} rows have one in "
-                f"{label!r}{at}. Scores such as logits need a softmax first."
-            ),
-        ),
-        Flaw(
-            known & ((col.fold(add, p) - 1).abs() > _ROUNDING),
-            lambda n, of, at: (
-                f"the probabilities of {label!r} must sum to 1; {n} of {of} rows do "
-                f"not{at}. Divide each row by its sum first."
-            ),
-        ),
-    ]
-
-
-def _prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
-    a = [nw.col(col.prior(k)) for k in range(K)]
-    unknown = col.fold(or_, (x.is_null() for x in a))
-    wrong = ((col.fold(add, a) - 1).abs() > _ROUNDING) | col.fold(or_, (x < 0 for x in a))
-    return [
-        Flaw(
-            unknown,
-            lambda n, of, at: (
-                f"`base_rate` must be there for every row; {n} of {of} rows lack some in "
-                f"{base_rate!r}{at}. Fill them with 1/{K} where nothing is known."
-            ),
-        ),
-        Flaw(
-            ~unknown & wrong,
-            lambda n, of, at: (
-                f"`base_rate` must not be negative and must sum to 1; {n} of {of} rows do not in "
-                f"{base_rate!r}{at}. Divide each row by its sum first."
-            ),
-        ),
-    ]
-
-
-def _number_flaws(value: col.Number, first: str, missing: Missing) -> list[Flaw]:
-    if not isinstance(value.spec, str | Mapping):
-        return []
-    x, said = nw.col(value.column), ~nw.col(first).is_null()
-    flaws: list[Flaw] = []
-    if isinstance(value.spec, str):
-        flaws.append(
-            Flaw(
-                said & ((x < value.low) | (x > value.high)),
-                lambda n, of, at: (
-                    f"`{value.name}` must lie in [{value.low:g}, {value.high:g}]; "
-                    f"{n} of {of} rows do not in column {value.spec!r}{at}.{value.hint}"
-                ),
-                value.column,
-            )
-        )
-    if missing == "error":
-        lacks = "must be there for every annotation; {n} of {of} rows have none"
-        if isinstance(value.spec, Mapping):
-            lacks = "must know every annotator; those of {n} of {of} rows are not in it"
-        flaws.append(
-            Flaw(
-                said & x.is_null(),
-                lambda n, of, at: (
-                    f"`{value.name}` {lacks.format(n=n, of=of)}"
-                    + f"{at}. Pass missing='drop' to leave them out, missing='trust' to count "
-                    "them as certain and reliable."
-                ),
-            )
-        )
-    return flaws
-
-
-def _refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
-    """Count all flaws in one pass and raise the first that occurs, with a row that shows it."""
-    (counts,) = zip(
-        *col.small(
-            frame.select(
-                nw.len().alias("rows"),
-                nw.col(first).is_null().sum().alias("unlabelled"),
-                *(flaw.condition.sum().alias(f"flaw{i}") for i, flaw in enumerate(flaws)),
-            )
-        ).values(),
-        strict=True,
-    )
-    rows, unlabelled, *found = (int(n or 0) for n in counts)
-    if rows == 0:
-        raise ValueError("the table has no rows; at least one annotation is needed.")
-    for count, flaw in zip(found, flaws, strict=True):
-        if count:
-            raise ValueError(flaw.say(count, rows, _where(frame, flaw)))
-    return {"rows": rows, "unlabelled": unlabelled}
-
-
-def _where(frame: Frame, flaw: Flaw) -> str:
-    """The first row with the flaw, in words; its number where the engine keeps an order."""
-    names = frame.collect_schema().names()
-    if ROW not in names:
-        frame = col.numbered(frame) or frame
-        names = frame.collect_schema().names()
-    found = frame.filter(flaw.condition)
-    row = col.small((found.sort(ROW) if ROW in names else found).head(1))
-    value = [repr(row[flaw.shown][0])] if flaw.shown else []
-    at = [f"at row {row[ROW][0]} (from 0)"] if ROW in row else []
-    ids = {"item": row[ITEM][0], "annotator": row.get(ANNOTATOR, [None])[0]}
-    named = [f"{role} {v!r}" for role, v in ids.items() if v is not None and v == v]
-    told = ", ".join([*([" ".join(value + at)] if value + at else []), *named])
-    return f", {'first' if at else 'for example'} {told}" if told else ""
 
 
 def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
