@@ -249,6 +249,13 @@ def test_quiet_says_nothing(sle: Sle):
     assert sle("encode", "crowd.csv", "-q", "-o", "out.csv") == Run(0, "", "")
 
 
+def test_verbose_says_how_it_was_done(sle: Sle):
+    run = sle("encode", "crowd.csv", "-v", "-o", "out.csv")
+    assert run.code == 0
+    assert "detail   smoothing = 0.01" in run.err
+    assert "detail   smoothing" not in sle("encode", "crowd.csv", "-o", "out.csv").err
+
+
 def test_the_version_is_that_of_the_package(sle: Sle):
     assert sle("--version") == Run(0, f"slencodings {slencodings.__version__}\n", "")
 

@@ -147,7 +147,9 @@ Values = Annotated[
 ]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show where an error came from.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Say all details; show where an error came from.")
+]
 Version = Annotated[
     bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
 ]
@@ -190,7 +192,7 @@ def encode(
     from slencodings.files import encode_file
 
     with _progress(quiet) as (say, progress):
-        encode_file(
+        about = encode_file(
             source,
             target,
             columns={
@@ -214,6 +216,8 @@ def encode(
             say=say,
             progress=progress,
         )
+        for name, value in about.items() if verbose else ():
+            say("detail", f"{name} = {value}")
 
 
 @app.command()
