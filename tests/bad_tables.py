@@ -308,7 +308,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         {"item": ["a", "a", "a", "a"], "said": ["yes", "no", "no", None]},
         {"annotator": "who", "duplicates": "error"},
         r"an annotator may label an item once; 1 rows repeat an earlier pair, such as item 'a' by "
-        r"annotator 'ann'\. Pass duplicates='first' or 'last' .*'all'",
+        r"annotator 'ann'\. Pass duplicates='first' or duplicates='last' .*='all'",
     ),
     "duplicates of nobody": (
         {},

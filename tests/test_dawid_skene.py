@@ -28,7 +28,7 @@ from slencodings.annotations import from_table
 both = pytest.mark.parametrize("method", [dawid_skene, one_coin])
 
 
-def close(got, expected, tolerance=1e-8):
+def assert_close(got, expected, tolerance=1e-8):
     np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
 
 
@@ -38,7 +38,7 @@ def close(got, expected, tolerance=1e-8):
 @oracles
 def test_crowd_kit_counts_the_same_majority(oracle):
     vote, a = oracle["majority_vote"], of(oracle)
-    close(a.sums() / a.sums().sum(-1, keepdims=True), vote["share"], 1e-12)
+    assert_close(a.sums() / a.sums().sum(-1, keepdims=True), vote["share"], 1e-12)
     np.testing.assert_array_equal(majority_vote(a).probability.argmax(-1), vote["label"])
 
 
@@ -48,9 +48,9 @@ def test_dawid_skene_is_crowd_kits(oracle, case):
     theirs = oracle["dawid_skene"][case]
     gold = None if theirs["gold"] is None else np.asarray(theirs["gold"])
     got = dawid_skene(of(oracle), n_iter=theirs["n_iter"], tol=0, prior_strength=0, gold=gold)
-    close(got.probability, theirs["probability"])
-    close(got.details["prior"], theirs["prior"])
-    close(got.details["confusion"], theirs["confusion"])
+    assert_close(got.probability, theirs["probability"])
+    assert_close(got.details["prior"], theirs["prior"])
+    assert_close(got.details["confusion"], theirs["confusion"])
     assert got.details["iterations"] == theirs["n_iter"]
     assert not got.details["converged"]
 
@@ -59,8 +59,8 @@ def test_dawid_skene_is_crowd_kits(oracle, case):
 def test_one_coin_is_crowd_kits(oracle):
     theirs = oracle["one_coin"]
     got = one_coin(of(oracle), n_iter=theirs["n_iter"], tol=0, prior_strength=0)
-    close(got.probability, theirs["probability"])
-    close(got.reliability, theirs["accuracy"])
+    assert_close(got.probability, theirs["probability"])
+    assert_close(got.reliability, theirs["accuracy"])
 
 
 # Letter by letter
@@ -107,7 +107,7 @@ def test_dawid_skene_does_what_it_says(rng, soft, unsure, s, with_gold):
         used = a.sums(1 - a.uncertainty).sum(0) > 0
         known = np.where((known >= 0) & used[known], known, -1)
     got = dawid_skene(a, n_iter=3, tol=0, prior_strength=s, gold=known)
-    close(got.probability, dawid_skene_by_loops(a, 3, s, known), 1e-10)
+    assert_close(got.probability, dawid_skene_by_loops(a, 3, s, known), 1e-10)
 
 
 @given(seeds, st.booleans(), st.booleans(), st.sampled_from([0, 1e-3, 1.0, 5.0]))
@@ -190,8 +190,8 @@ def test_one_annotator_is_believed(method, s, sizes):
 def test_certain_soft_labels_are_labels(method):
     a = crowd(np.random.default_rng(3))
     soft = method(replace(a, y=a.vectors))
-    close(soft.probability, method(a).probability, 1e-12)
-    close(soft.reliability, method(a).reliability, 1e-12)
+    assert_close(soft.probability, method(a).probability, 1e-12)
+    assert_close(soft.reliability, method(a).reliability, 1e-12)
 
 
 @both
@@ -204,7 +204,7 @@ def test_half_an_annotation_twice_is_one(method):
         N=12,
         uncertainty=np.full(120, 0.5),
     )
-    close(method(twice).probability, method(a).probability, 1e-10)
+    assert_close(method(twice).probability, method(a).probability, 1e-10)
     assert not np.allclose(method(twice, use_confidence=False).probability, method(a).probability)
 
 
@@ -214,7 +214,7 @@ def test_an_annotation_without_confidence_counts_for_nothing(method):
     silent = replace(a, uncertainty=(a.annotator == 4).astype(float))
     keep = a.annotator != 4
     without = make(a.item[keep], a.annotator[keep], a.y[keep], N=12, M=5)
-    close(method(silent).probability, method(without).probability, 1e-12)
+    assert_close(method(silent).probability, method(without).probability, 1e-12)
 
 
 @both
@@ -226,7 +226,7 @@ def test_an_item_nobody_labelled_gets_the_prior(method):  # trap 9
         label="y",
     )
     before = method(a, n_iter=5, tol=0).details["prior"]
-    close(method(a, n_iter=6, tol=0).probability[2], before, 1e-12)
+    assert_close(method(a, n_iter=6, tol=0).probability[2], before, 1e-12)
 
 
 @both
@@ -235,7 +235,7 @@ def test_a_label_nobody_used_stays_out_and_changes_nothing(method):
     more = method(replace(a, labels=np.arange(3)), prior_strength=0)
     np.testing.assert_array_equal(more.probability[:, 2], 0)
     if method is dawid_skene:
-        close(more.probability[:, :2], method(a, prior_strength=0).probability, 1e-10)
+        assert_close(more.probability[:, :2], method(a, prior_strength=0).probability, 1e-10)
 
 
 @both
@@ -246,9 +246,9 @@ def test_a_hundred_thousand_annotations_of_one_item_do_not_vanish(method, s):  #
     assert_is_aggregate(got, a)
     if method is dawid_skene and s == 0:
         # Nothing but the vote shares is known where one item is all there is.
-        close(got.probability, a.sums() / 10**5)
+        assert_close(got.probability, a.sums() / 10**5)
     else:
-        close(got.probability, [[0, 1, 0]], 1e-6)
+        assert_close(got.probability, [[0, 1, 0]], 1e-6)
 
 
 @both
@@ -278,7 +278,7 @@ def test_categorical_columns_are_like_any_other(method):  # traps 4 and 6
     coded = frame.astype({"w": "category", "y": names})
     a = from_table(coded, item="i", annotator="w", label="y")
     order = np.argsort(a.labels.tolist())
-    close(method(a).probability[:, order], plain.probability)
+    assert_close(method(a).probability[:, order], plain.probability)
 
 
 def test_the_result_says_whether_it_converged():
@@ -297,11 +297,11 @@ def test_reliability_is_expected_accuracy_and_kappa_is_above_chance():
     y = np.where(rng.random(4 * N) < np.asarray([0.9, 0.9, 0.8, 0.0])[who], truth[item], 0)
     got = dawid_skene(make(item, who, y))
     right = [np.mean(y[who == m] == truth) for m in range(4)]
-    close(got.reliability, right, 0.03)
+    assert_close(got.reliability, right, 0.03)
     # Who always says 0 is right for 70 % and knows nothing.
     assert got.details["kappa"][3] == pytest.approx(0, abs=0.02)
     assert got.details["kappa"][0] > 0.7
-    close(got.details["confusion"].sum(-1), 1, 1e-12)
+    assert_close(got.details["confusion"].sum(-1), 1, 1e-12)
 
 
 @both
@@ -323,7 +323,7 @@ def test_gold_is_kept_and_teaches(method):
     assert accuracy(got.probability, truth) == 1
     np.testing.assert_array_equal(got.probability[:10], np.eye(2)[truth[:10]])
     codes = np.where(np.arange(30) < 10, truth, -1)
-    close(method(a, gold=codes).probability, got.probability, 0)
+    assert_close(method(a, gold=codes).probability, got.probability, 0)
 
 
 @both

@@ -169,7 +169,7 @@ def _in_order(frame: Frame) -> Frame:
         raise ValueError(
             "duplicates='first' and 'last' need rows in an order, which "
             f"{frame.implementation.name.lower()} does not keep. Sort and drop them there, or pass "
-            "duplicates='all' or 'error'."
+            "duplicates='all' or duplicates='error'."
         )
     return with_rows
 
@@ -338,7 +338,7 @@ def _without_duplicates(
             raise ValueError(
                 f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
                 f"as item {example[0]!r} by annotator {example[1]!r}. Pass duplicates='first' or "
-                "'last' to keep one of each, 'all' to keep them all."
+                "duplicates='last' to keep one of each, duplicates='all' to keep them all."
             )
         return frame
     said = nw.when(~nw.col(spoken[0]).is_null()).then(nw.col(ROW))
