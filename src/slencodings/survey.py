@@ -70,15 +70,7 @@ def survey(
     one_of("missing", missing, ("error", "drop", "trust"))
     one_of("duplicates", duplicates, ("all", "error", "first", "last"))
     stated, to_uncertainty = _stated(uncertainty, confidence, confidence_scale)
-    trust = col.Number(
-        "reliability",
-        RELIABILITY,
-        1.0 if reliability is None else reliability,
-        0.0,
-        1.0,
-        " Map a score such as kappa first: clip it to [0, 1].",
-    )
-    numbers = [stated, trust]
+    numbers = [stated, _trust(reliability)]
     label, base_rate = _names(label), _names(base_rate)
     frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
     schema = frame.collect_schema()
@@ -100,12 +92,7 @@ def survey(
     )
     if ordered or duplicates in ("first", "last"):
         frame = _in_order(frame)
-    elif mappings:
-        # Looking up need not keep the order of rows.
-        frame = col.numbered(frame) or frame
-    for value in mappings:
-        _check_mapping(schema, value, annotator)
-        frame = col.look_up(frame, ANNOTATOR, value.spec, value.column)
+    frame = _looked_up(frame, schema, mappings, annotator)
 
     K = len(labels or ())
     spoken = [col.probability(k) for k in range(K)] if soft else [LABEL]
@@ -123,9 +110,7 @@ def survey(
         labels = _found_labels(frame, label, counts["rows"])
     _check_count(labels, counts["rows"])
     if soft:
-        # Exactly one, so that all forms and operators agree on what was written with few digits.
-        frame = frame.with_columns(col.fold(add, map(nw.col, spoken)).alias("sle_sum"))
-        frame = frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in spoken)).drop("sle_sum")
+        frame = _normalised(frame, spoken)
     else:
         frame, labels = _whole(frame, labels)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
@@ -161,6 +146,13 @@ def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, 
         col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
         lambda c: linear(c, low=low, high=high),
     )
+
+
+def _trust(reliability: Any) -> col.Number:
+    """What is said of the annotators by somebody else; full trust if nothing is."""
+    spec = 1.0 if reliability is None else reliability
+    hint = " Map a score such as kappa first: clip it to [0, 1]."
+    return col.Number("reliability", RELIABILITY, spec, 0.0, 1.0, hint)
 
 
 def _in_order(frame: Frame) -> Frame:
@@ -275,6 +267,25 @@ def _priors(frame: Frame, base_rate: Any, labels: Sequence[Any] | None) -> list[
     if count != len(labels):
         raise ValueError(f"`base_rate` needs one value per label, {len(labels)}; {count} came.")
     return col.soft_columns(frame.collect_schema(), "base_rate", base_rate, count, col.prior)
+
+
+def _looked_up(
+    frame: Frame, schema: nw.Schema, mappings: list[col.Number], annotator: str | None
+) -> Frame:
+    """The frame with what mappings know of each annotator."""
+    if mappings and ROW not in frame.collect_schema().names():
+        # Looking up need not keep the order of rows.
+        frame = col.numbered(frame) or frame
+    for value in mappings:
+        _check_mapping(schema, value, annotator)
+        frame = col.look_up(frame, ANNOTATOR, value.spec, value.column)
+    return frame
+
+
+def _normalised(frame: Frame, spoken: list[str]) -> Frame:
+    """Sums of exactly one, so that all forms agree on what was written with few digits."""
+    frame = frame.with_columns(col.fold(add, map(nw.col, spoken)).alias("sle_sum"))
+    return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in spoken)).drop("sle_sum")
 
 
 def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) -> None:
