@@ -1,5 +1,6 @@
 """Learned trust: the objective against slow oracles, the value against the operators."""
 
+import datetime as dt
 import json
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -493,6 +494,30 @@ def test_what_is_not_a_stored_trust_is_refused(learned):
     for text in ("{}", "[1]", json.dumps({"worth": [1], "other": 2})):
         with pytest.raises(ValueError, match="a stored trust has the fields annotators, base_rate"):
             Trust.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"worth": [1.0]}, r"worth must have the shape \(6,\); \(1,\) came. Store it again"),
+        ({"share": [[1.0]] * 3}, r"share must have the shape \(3,\); \(3, 1\) came"),
+        ({"meaning": [1.0, 0.0, 0.0]}, r"meaning must have the shape \(3, 3\); \(3,\) came"),
+        ({"base_rate": ["often"]}, "is damaged: could not convert string to float: 'often'"),
+        ({"typical_worth": None}, r"is damaged: float\(\) argument must be"),
+        ({"ridge": {"colour": 1}}, "is damaged: .*unexpected keyword argument 'colour'"),
+    ],
+)
+def test_a_damaged_store_is_refused(learned, damage, words):
+    _, _, trust = learned
+    with pytest.raises(ValueError, match=words):
+        Trust.from_json(json.dumps(trust.to_dict() | damage))
+
+
+def test_names_that_json_cannot_hold_are_refused_in_words(learned):
+    _, _, trust = learned
+    days = np.asarray([dt.date(2026, 1, d) for d in (1, 2, 3)], dtype=object)
+    with pytest.raises(ValueError, match=r"text or numbers to be stored; .*date.*Make them text"):
+        replace(trust, labels=days).to_json()
 
 
 def test_it_prints_three_tables(learned):

@@ -327,6 +327,11 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
     return frame.with_columns(found.fill_nan(None).alias(name))
 
 
+def some(names: Sequence[Any], show: Callable[[Any], str] = repr) -> str:
+    """The first few of many names."""
+    return ", ".join(map(show, names[:10])) + (", ..." if len(names) > 10 else "")
+
+
 def list_length(frame: Frame, name: str) -> int:
     """The length that all lists in a column have."""
     dtype = frame.collect_schema()[name]

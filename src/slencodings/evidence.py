@@ -12,28 +12,36 @@ and is uncertain by `unit / (unit + sum E)`, where E_k adds up the worth of its 
 
 Rows without doubt are worth infinitely much; they are counted apart, and where there are any
 they alone are believed. Smoothed rows always doubt, so that count is left out.
+
+With learned trust a row is worth what that says, which is never infinite, and E C takes the place
+of E, where C_jk is what a vote for label j says about label k.
 """
 
 from __future__ import annotations
 
 from operator import add
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
 
 from slencodings.columns import (
+    ANNOTATOR,
     ITEM,
     LABEL,
     RELIABILITY,
     UNCERTAINTY,
     Frame,
     fold,
+    look_up,
     prior,
     probability,
     stacked,
     twins,
 )
 from slencodings.survey import MOST_COLUMNS, Rows
+
+if TYPE_CHECKING:
+    from slencodings.trust.value import Trust
 
 Operator: TypeAlias = Literal["cumulative", "average", "weighted", "constraint"]
 VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
@@ -51,11 +59,14 @@ class How(NamedTuple):
     base_rate: list[float]
     values: list[str]
     name: str
+    labels: list[Any]
+    trust: Trust | None = None
+    meaning: list[list[float]] | None = None
 
     @property
     def certain(self) -> bool:
         """Whether a row may be without doubt."""
-        return self.smoothing == 0
+        return self.smoothing == 0 and self.trust is None
 
     @property
     def mean(self) -> bool:
@@ -70,16 +81,9 @@ class How(NamedTuple):
 
 def wide(rows: Rows, how: How) -> Frame:
     """A row per item: one group-by, with a sum per label."""
-    names = _wide_names(rows.labels, how)
-    K = range(len(rows.labels))
-    sums = {f"sle_e{k}": _added(how, _of_label(rows, k, WORTH)) for k in K}
-    sums |= {f"sle_c{k}": _of_label(rows, k, CERTAIN) for k in K if how.certain}
-    sums |= {UNIT: nw.col(UNIT)} if how.mean else {}
-    sums |= _prior_sums(rows, how) if rows.priors else {}
-    # Columns first and plain sums after, because PyArrow and Dask cannot sum an expression.
-    frame = _worth(rows, how).select(ITEM, *(x.alias(name) for name, x in sums.items()))
-    frame = frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
-
+    names = _wide_names(how.labels, how)
+    K = range(len(how.labels))
+    frame = _wide_sums(rows, how)
     E = [nw.col(f"sle_e{k}") for k in K]
     C = [nw.col(f"sle_c{k}") for k in K if how.certain]
     if how.operator == "constraint":
@@ -96,8 +100,30 @@ def wide(rows: Rows, how: How) -> Frame:
     return frame.select(nw.col(ITEM).alias(how.name), *values)
 
 
+def _wide_sums(rows: Rows, how: How) -> Frame:
+    """What rows bring to each label, added up by item."""
+    K = range(len(rows.labels))
+    sums = {f"sle_e{k}": _added(how, _of_label(rows, k, WORTH)) for k in K}
+    sums |= {f"sle_c{k}": _of_label(rows, k, CERTAIN) for k in K if how.certain}
+    sums |= {UNIT: nw.col(UNIT)} if how.mean else {}
+    sums |= _prior_sums(rows, how) if rows.priors else {}
+    # Columns first and plain sums after, because PyArrow and Dask cannot sum an expression.
+    frame = _worth(rows, how).select(ITEM, *(x.alias(name) for name, x in sums.items()))
+    frame = frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
+    if how.meaning is None:
+        return frame
+    meant = [
+        fold(add, (nw.col(f"sle_e{j}") * c for j, c in enumerate(column)))
+        for column in zip(*how.meaning, strict=True)
+    ]
+    return frame.select(ITEM, *(x.alias(f"sle_e{k}") for k, x in enumerate(meant)))
+
+
 def long(rows: Rows, how: How) -> Frame:
-    """A row per item and label that was named; an item that nobody labelled keeps one row."""
+    """A row per item and label that was named; an item that nobody labelled keeps one row.
+
+    Where a vote says something about other labels too, they count as named.
+    """
     frame = _long_sums(rows, how)
     if how.operator == "constraint":
         frame = frame.with_columns(nw.col(WORTH).max().over(ITEM).alias(TOTAL))
@@ -112,9 +138,11 @@ def long(rows: Rows, how: How) -> Frame:
     frame = frame.with_columns(b.alias("sle_b"))
     a = nw.lit(how.base_rate[0])
     if len(set(how.base_rate)) > 1:
+        # Dask can hold no null among floats, so that of no label is NaN first.
         a = nw.col(LABEL).replace_strict(
-            rows.labels, how.base_rate, default=None, return_dtype=nw.Float64
+            how.labels, how.base_rate, default=float("nan"), return_dtype=nw.Float64
         )
+        a = a.fill_nan(None)
     values = (_value(kind, nw.col("sle_b"), a, how).alias(kind) for kind in how.values)
     return frame.select(nw.col(ITEM).alias(how.name), nw.col(LABEL).alias("label"), *values)
 
@@ -139,6 +167,8 @@ def _worth(rows: Rows, how: How) -> Frame:
     K = range(len(rows.labels))
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
     kept += map(prior, K) if rows.priors else []
+    if how.trust is not None:
+        return _learned_worth(rows.frame, how.trust).select(*kept, WORTH)
     frame = rows.frame.select(
         *kept,
         ((1 - e) * r * (1 - u)).alias(UNIT),  # Eqs. 5, 4 and 11: belief,
@@ -154,6 +184,21 @@ def _worth(rows: Rows, how: How) -> Frame:
     return frame.select(*kept, *(brings[name].alias(name) for name in how.sums))
 
 
+def _learned_worth(frame: Frame, trust: Trust) -> Frame:
+    """WORTH as `trust.annotation_worth` has it: that of the annotator times the level's share."""
+    worth, typical = nw.lit(trust.typical_worth), trust.typical_worth
+    if ANNOTATOR in frame.collect_schema().names():
+        known = dict(zip(trust.annotators.tolist(), trust.worth.tolist(), strict=True))
+        nobody = known.pop(None, typical)  # those who gave no name are learned as one
+        frame = look_up(frame, ANNOTATOR, known, WORTH)
+        worth = nw.col(WORTH).fill_null(typical)
+        worth = nw.when(nw.col(ANNOTATOR).is_null()).then(nobody).otherwise(worth)
+    stated = nw.col(UNCERTAINTY)
+    # Rounded as `stated_confidence` does.
+    stated = (1 - stated).round(12) if trust.from_uncertainty else stated
+    return frame.with_columns((worth * trust.share_at(stated)).alias(WORTH))
+
+
 def _of_label(rows: Rows, k: int, column: str) -> nw.Expr:
     """The part of what a row brings that goes to label k."""
     if rows.soft:
@@ -163,13 +208,16 @@ def _of_label(rows: Rows, k: int, column: str) -> nw.Expr:
 
 def _long_sums(rows: Rows, how: How) -> Frame:
     """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
-    frame, share = _worth(rows, how), nw.lit(1.0)
-    if rows.soft:
-        place = {probability(k): label for k, label in enumerate(rows.labels)}
-        frame = frame.with_columns(nw.col(*place).fill_null(0.0))
-        frame, share = stacked(frame, list(place), LABEL, "sle_p"), nw.col("sle_p")
-        named = nw.col(LABEL).replace_strict(list(place), list(place.values()), default=None)
-        frame = frame.with_columns(named.alias(LABEL))
+    share = nw.lit(1.0)
+    if how.meaning is not None:
+        sums = [f"sle_e{k}" for k in range(len(how.labels))]
+        frame = _stacked(_wide_sums(rows, how), sums, how.labels, WORTH)
+    elif rows.soft:
+        p = [probability(k) for k in range(len(rows.labels))]
+        frame = _worth(rows, how).with_columns(nw.col(*p).fill_null(0.0))
+        frame, share = _stacked(frame, p, rows.labels, "sle_p"), nw.col("sle_p")
+    else:
+        frame = _worth(rows, how)
     share = nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
     brings = {name: (share * nw.col(name)).fill_null(0.0) for name in how.sums}
     brings[WORTH] = _added(how, brings[WORTH])
@@ -178,6 +226,13 @@ def _long_sums(rows: Rows, how: How) -> Frame:
     something = something | (nw.col(CERTAIN) > 0) if how.certain else something
     frame = frame.with_columns(nw.when(something).then(nw.col(LABEL)).alias(LABEL))
     return frame.group_by(ITEM, LABEL).agg(*(nw.col(name).sum() for name in how.sums))
+
+
+def _stacked(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Frame:
+    """A row per row and column, with the column's label in LABEL and what it held in `value`."""
+    frame = stacked(frame, columns, LABEL, value)
+    named = nw.col(LABEL).replace_strict(columns, labels, default=None)
+    return frame.with_columns(named.alias(LABEL))
 
 
 def _named(frame: Frame) -> Frame:

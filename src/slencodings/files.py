@@ -6,17 +6,16 @@ result is written beside its final name and then renamed, so there is never half
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import json
-import os
-import re
-import shlex
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -26,7 +25,10 @@ from slencodings import __version__, readers
 from slencodings.columns import ANNOTATOR, LABEL, probability
 from slencodings.readers import Format, columns_of, quote
 from slencodings.survey import Duplicates, Missing, Rows, count_duplicates, survey
-from slencodings.tables import opinions
+from slencodings.tables import MOST_MEANT, as_learned, opinions
+from slencodings.trust.obtain import learn_from, load
+from slencodings.trust.value import Trust
+from slencodings.writers import check_place, check_target, disk_errors, replacing
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Relation: TypeAlias = duckdb.DuckDBPyRelation
@@ -37,13 +39,6 @@ Step: TypeAlias = Callable[[str, float | None, str], None]
 # Called while a step runs: its name, how much is done, how much there is to do, and of what.
 Progress: TypeAlias = Callable[[str, float, float | None, str], None]
 
-WRITERS = {
-    ".parquet": "FORMAT parquet, COMPRESSION zstd",
-    ".csv": "FORMAT csv, HEADER",
-    ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
-    ".jsonl": "FORMAT json",
-    ".ndjson": "FORMAT json",
-}
 # Errors of DuckDB that no file can cause.
 NOT_THE_FILE = (
     duckdb.InterruptException,
@@ -74,6 +69,8 @@ def encode_file(
     options : those of `fuse_file`
     """
     writer = check_target(target, source)
+    if (kept := options.get("save_trust")) is not None:
+        check_place(kept, source, target, f"{target}.meta.json")
     with disk_errors(), workspace() as (connection, folder):
         path = find(source, folder)
         # Not straight to standard output, which would show half of what then fails.
@@ -87,8 +84,13 @@ def encode_file(
             with new.open("rb") as written:
                 shutil.copyfileobj(written, sys.stdout.buffer)
             sys.stdout.buffer.flush()
-    how = f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
+    how = f"{about['form']}, {about['operator']}, "
+    how += (
+        f"trust {about['trust_from']}" if "trust" in about else f"smoothing {about['smoothing']:g}"
+    )
     say("wrote", f"{target}: {about['written']:,} rows, {how}")
+    if kept is not None:
+        say("wrote", f"{kept}: the trust that was learned")
     return about
 
 
@@ -105,6 +107,9 @@ def fuse_file(
     missing: Missing = "error",
     duplicates: Duplicates = "all",
     format: Format | None = None,
+    trust: str = "none",
+    seed: int = 0,
+    save_trust: str | None = None,
     step: Step,
     say: Say,
     **how: Any,
@@ -115,6 +120,8 @@ def fuse_file(
     ----------
     columns : the column (or number) for each role; those left out or None are found by name
     wide : a row per item, or per item and label; wide up to 20 labels if not said
+    trust : "none", "learned" from the file with this seed, or the name of a stored one
+    save_trust : where to keep what was learned
     how : passed to `fuse_table`: smoothing, prior_weight, operator, values
     """
     if (
@@ -126,20 +133,27 @@ def fuse_file(
             "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
             "Write .parquet or .csv, or pass a smoothing such as 0.01."
         )
+    stored = None if trust in ("none", "learned") else load(trust)
     with plain_errors(path, format := format or readers.format_of(path)):
         step("reading", path.stat().st_size / 1e6, "MB")
         crowd, chosen = read(connection, path, format, columns)
-        say("columns", ", ".join(f"{role} = {_shown(c)}" for role, c in chosen.items()))
+        found = trust != "none" and columns.get("reliability") is None
+        unused = chosen.pop("reliability", None) if found else None
+        say("columns", ", ".join(f"{role} = {shown(c)}" for role, c in chosen.items()))
+        if unused is not None:
+            say("note", f"column {unused!r} is not used: trust says how reliable annotators are")
         step("checking", None, "")
         scale = _scale(crowd, chosen, confidence_scale, missing, say)
-        rows = survey(
-            crowd,
-            **chosen,
-            confidence_scale=scale,
-            labels=_typed_labels(connection, crowd, chosen["label"], labels),
-            missing=missing,
-            duplicates=duplicates,
-        )
+        reading = {
+            "labels": typed_labels(connection, crowd, chosen["label"], labels),
+            "missing": missing,
+            "duplicates": duplicates,
+        }
+        if trust == "learned":
+            stored = _learned(crowd, chosen, reading, seed, step, say)
+        elif stored is not None and "annotator" in chosen:
+            _note_new(crowd, chosen["annotator"], stored, trust, say)
+        rows = _rows(crowd, chosen, scale, stored, reading)
         _note(rows, path.name, duplicates, say)
         wide = len(rows.labels) <= MOST_WIDE_LABELS if wide is None else wide
         form = "wide" if wide else "long"
@@ -147,12 +161,68 @@ def fuse_file(
         about |= {"version": __version__, "source": path.name, "columns": chosen}
         about |= {"confidence_scale": _described(scale)} if "confidence" in chosen else {}
         about |= {"missing": missing, "duplicates": duplicates, **rows.counts}
+        beside: dict[Path, str] = {}
+        if rows.trust is not None:
+            about |= {"trust_from": trust, "trust": rows.trust.to_dict()}
+            about |= {"seed": seed} if trust == "learned" else {}
+            about |= {} if rows.trust.from_uncertainty else {"confidence_scale": "as stated"}
+            beside |= {Path(save_trust): rows.trust.to_json()} if save_trust else {}
         step("fusing", rows.counts["rows"], "rows")
-        about["written"] = write(connection, frame.to_native(), target, writer, about)
+        about["written"] = write(connection, frame.to_native(), target, writer, about, beside)
+        if trust == "none" and "annotator" in chosen and "reliability" not in chosen:
+            _recommend_trust(rows.counts, about["written"], say)
     return about
 
 
-def _shown(column: Any) -> str:
+def _learned(
+    crowd: Relation,
+    chosen: dict[str, Any],
+    reading: dict[str, Any],
+    seed: int,
+    step: Step,
+    say: Say,
+) -> Trust:
+    roles = {role: spec for role, spec in chosen.items() if role != "reliability"}
+    how = {"seed": seed, "most_meant": MOST_MEANT, "say": say, "step": step}
+    trust = learn_from(crowd, roles, **how, **reading)
+    step("checking", None, "")
+    return trust
+
+
+def _rows(
+    crowd: Relation,
+    chosen: dict[str, Any],
+    scale: Any,
+    trust: Trust | None,
+    reading: dict[str, Any],
+) -> Rows:
+    said = {role: spec for role, spec in chosen.items() if role not in readers.NUMBERS}
+    doubt = {role: spec for role, spec in chosen.items() if role in readers.NUMBERS}
+    doubt["confidence_scale"] = scale
+    doubt = doubt if trust is None else as_learned(trust, **doubt)
+    return survey(crowd, **said, **doubt, **reading, trust=trust)
+
+
+def _recommend_trust(counts: Mapping[str, int], written: int, say: Say) -> None:
+    # More annotations than rows that were written means that some item has several.
+    if counts["rows"] - counts["unlabelled"] - counts.get("repeated", 0) > written:
+        say("note", "all annotators are trusted alike; --trust learned tells them apart")
+
+
+def _note_new(crowd: Relation, annotator: str, trust: Trust, name: str, say: Say) -> None:
+    """Tell how many annotators a stored trust does not know."""
+    found = crowd.project(quote(annotator)).distinct().fetchall()
+    here = {name for (name,) in found if name is not None}
+    if new := here - set(trust.annotators.tolist()):
+        say(
+            "note",
+            f"{len(new):,} of {len(here):,} annotators are new to {name}, such as {min(new)!r}; "
+            "they get its typical worth",
+        )
+
+
+def shown(column: Any) -> str:
+    """The column, columns or number of a role, as people write them."""
     return ", ".join(column) if isinstance(column, list) else f"{column}"
 
 
@@ -181,7 +251,7 @@ def _described(scale: Any) -> Any:
     return list(scale) if isinstance(scale, tuple) else scale.to_rows()
 
 
-def _typed_labels(
+def typed_labels(
     connection: Connection, crowd: Relation, label: Any, labels: Sequence[str] | None
 ) -> list[Any] | None:
     """Labels from the command line, which are text, in the type of their column."""
@@ -241,14 +311,24 @@ def watch(
 ) -> dict[str, Any]:
     """Do the work in a thread and tell how far it is; DuckDB does not hear signals by itself."""
     steps: list[tuple[str, float | None, str]] = [("reading", None, "")]
+    worker: list[int] = []
+
+    def begin() -> dict[str, Any]:
+        worker.append(threading.get_ident())
+        return work(lambda *step: steps.append(step))
+
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work, lambda *step: steps.append(step))
+        future = pool.submit(begin)
         try:
             while wait([future], timeout=0.1).not_done:
                 what, total, unit = steps[-1]
                 share = max(0.0, connection.query_progress() / 100)
                 progress(what, share * (total or 0), total, unit)
         except BaseException:
+            # Learning is no query, and is stopped by an error that comes out of nowhere.
+            if steps[-1][0] == "learning":
+                stop = ctypes.pythonapi.PyThreadState_SetAsyncExc
+                stop(ctypes.c_ulong(worker[0]), ctypes.py_object(KeyboardInterrupt))
             # Between two queries there is nothing to interrupt, so it is said until it is heard.
             while not future.done():
                 connection.interrupt()
@@ -335,53 +415,31 @@ def brief(error: Exception) -> str:
     return text if text.endswith(".") else text + "."
 
 
-def check_target(target: str, source: str) -> str:
-    """How to write the target, or an error before any work is done."""
-    if target == "-":
-        return WRITERS[".csv"]
-    path = Path(target)
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"the output must be a file; {target!r} is a folder. "
-            f"Name a file in it: {shlex.quote(str(path / 'targets.parquet'))}"
-        )
-    packed = path.suffix.lower() == ".gz"
-    suffix = (Path(path.stem).suffix if packed else path.suffix).lower()
-    if suffix not in WRITERS or (packed and suffix == ".parquet"):
-        raise ValueError(
-            f"the name of the output chooses its format: {', '.join(WRITERS)} (also with .gz, "
-            f"except Parquet); {path.name!r} came."
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"the output needs a folder that is there; {str(path.parent)!r} is not. "
-            f"Make it first: mkdir -p {shlex.quote(str(path.parent))}"
-        )
-    if source != "-" and path.exists() and Path(source).exists() and path.samefile(source):
-        raise ValueError(f"the output must not replace its own input {source!r}. Name another.")
-    try:
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise PermissionError(
-            f"the output {target!r} cannot be written: {error.strerror}. Choose another place."
-        ) from error
-    return WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
-
-
 def write(
-    connection: Connection, relation: Relation, target: Path, how: str, about: dict[str, Any]
+    connection: Connection,
+    relation: Relation,
+    target: Path,
+    how: str,
+    about: dict[str, Any],
+    beside: Mapping[Path, str],
 ) -> int:
-    """Write a relation in the order of its identifiers, all of it or nothing; count its rows."""
+    """Write a relation in the order of its identifiers, all of it or nothing; count its rows.
+
+    `beside` are texts for other files, which come with it or not at all.
+    """
     order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
     ordered = relation.order(", ".join(map(quote, order)))  # noqa: F841 (the query reads it)
     described = json.dumps(about, default=str)
     if parquet := how.startswith("FORMAT parquet"):
         how += f", KV_METADATA {{slencodings: {literal(described)}}}"
-    with replacing(target) as path, ExitStack() as beside:
-        if not parquet:
-            # CSV and JSONL have no place to say how they were made.
-            note = beside.enter_context(replacing(Path(f"{target}.meta.json")))
-            note.write_text(json.dumps(about, indent=1, default=str) + "\n", encoding="utf-8")
+    if not parquet:
+        # CSV and JSONL have no place to say how they were made.
+        meta = json.dumps(about, indent=1, default=str)
+        beside = {**beside, Path(f"{target}.meta.json"): meta}
+    with replacing(target) as path, ExitStack() as others:
+        for other, text in beside.items():
+            new = others.enter_context(replacing(other))
+            new.write_text(text + "\n", encoding="utf-8")
         # We write beside the target ourselves; DuckDB would do so once more.
         copy = f"COPY (FROM ordered) TO {literal(str(path))} ({how}, USE_TMP_FILE false)"
         return connection.execute(copy).fetchall()[0][0]
@@ -390,39 +448,3 @@ def write(
 def literal(text: str) -> str:
     """An SQL string."""
     return "'" + text.replace("'", "''") + "'"
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
-    # A link stays a link, and what it points to is replaced.
-    path = path.resolve()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    new = Path(name)
-    try:
-        yield new
-        with new.open("rb") as file:
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask)
-        new.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            new.unlink()
-
-
-@contextmanager
-def disk_errors() -> Iterator[None]:
-    """What goes wrong while writing, in words for people."""
-    try:
-        yield
-    except duckdb.Error as error:
-        found = re.search(r'Could not write file \\?"(.*?)\\?": ([^"]+)', str(error))
-        if not found:
-            raise
-        raise OSError(
-            f"{found[1]} could not be written: {found[2]}. What was there before is untouched. "
-            "Free some space, choose another place, or set TMPDIR for scratch files."
-        ) from error

@@ -9,14 +9,24 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import add
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
 
 from slencodings import columns as col
-from slencodings.columns import ANNOTATOR, ITEM, LABEL, RELIABILITY, ROW, STATED, UNCERTAINTY, Frame
+from slencodings.columns import (
+    ANNOTATOR,
+    ITEM,
+    LABEL,
+    RELIABILITY,
+    ROW,
+    STATED,
+    UNCERTAINTY,
+    Frame,
+)
 from slencodings.confidence import linear
 from slencodings.flaws import (
+    Flaw,
     Missing,
     id_flaws,
     label_flaws,
@@ -25,6 +35,9 @@ from slencodings.flaws import (
     refuse_flaws,
     soft_flaws,
 )
+
+if TYPE_CHECKING:
+    from slencodings.trust.value import Trust
 
 Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
 
@@ -37,6 +50,7 @@ class Rows(NamedTuple):
 
     `frame` has ITEM, ANNOTATOR if given, UNCERTAINTY, RELIABILITY, and LABEL or, if `soft`,
     K probability columns; with `priors`, K base rate columns. A missing annotation has no label.
+    UNCERTAINTY is confidence as it was stated if `trust` has learned what that is worth.
     """
 
     frame: Frame
@@ -45,6 +59,7 @@ class Rows(NamedTuple):
     priors: bool
     counts: dict[str, int]
     give_back: Callable[[Frame, dict[str, Any]], Any]
+    trust: Trust | None = None
 
 
 def survey(
@@ -61,6 +76,7 @@ def survey(
     labels: Sequence[Any] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "all",
+    trust: Trust | None = None,
     ordered: bool = False,
 ) -> Rows:
     """Read and check the annotations of a table; the arguments are those of `fuse_table`.
@@ -70,11 +86,13 @@ def survey(
     one_of("missing", missing, ("error", "drop", "trust"))
     one_of("duplicates", duplicates, ("all", "error", "first", "last"))
     stated, to_uncertainty = _stated(uncertainty, confidence, confidence_scale)
-    numbers = [stated, _trust(reliability)]
+    numbers = [stated, _reliability(reliability)]
     label, base_rate = _names(label), _names(base_rate)
     frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
     schema = frame.collect_schema()
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
+    if trust is not None:
+        labels = _trusted_names(trust, schema, annotator, None if soft else str(label), labels)
     if soft:
         labels = _soft_names(frame, label, labels)
         said = col.soft_columns(schema, "label", label, len(labels), col.probability)
@@ -100,7 +118,8 @@ def survey(
         frame,
         [
             *id_flaws(item, annotator, spoken[0], missing),
-            *(soft_flaws(label, K) if soft else label_flaws(label, labels)),
+            *(soft_flaws(label, K) if soft else [] if trust else label_flaws(label, labels)),
+            *(_untaught_labels(label, labels or []) if trust and not soft else []),
             *(prior_flaws(base_rate, K) if priors else []),
             *(f for value in numbers for f in number_flaws(value, spoken[0], missing)),
         ],
@@ -114,10 +133,10 @@ def survey(
     else:
         frame, labels = _whole(frame, labels)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
-    frame = _without_missing(frame, spoken, missing, annotator is not None)
+    frame = _without_missing(frame, spoken, missing, annotator is not None, _certain(trust))
     if duplicates != "all":
         frame = _without_duplicates(frame, spoken, duplicates, annotator)
-    return Rows(frame, labels, soft, bool(priors), counts, give_back)
+    return Rows(frame, labels, soft, bool(priors), counts, give_back, trust)
 
 
 def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, Any]:
@@ -148,7 +167,7 @@ def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, 
     )
 
 
-def _trust(reliability: Any) -> col.Number:
+def _reliability(reliability: Any) -> col.Number:
     """What is said of the annotators by somebody else; full trust if nothing is."""
     spec = 1.0 if reliability is None else reliability
     hint = " Map a score such as kappa first: clip it to [0, 1]."
@@ -319,9 +338,53 @@ def _natural(labels: list[Any]) -> Any:
     return (lambda v: (int(v), v)) if digits else None
 
 
-def _without_missing(frame: Frame, spoken: list[str], missing: Missing, annotator: bool) -> Frame:
+def _trusted_names(
+    trust: Trust, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
+) -> Any:
+    """The labels, and an error if columns and trust know them or the annotators by other names."""
+    known = {"annotators": trust.annotators.tolist(), "labels": trust.labels.tolist()}
+    for role, column in (("annotators", annotator), ("labels", label)):
+        names = [name for name in known[role] if name is not None]
+        if column is not None and (wrong := col.misfits(schema[column], names)):
+            raise ValueError(
+                f"`trust` must know {role} as column {column!r} does, by {schema[column]}; "
+                f"{wrong[0]!r} came. Change the column, or learn trust from a table like this one."
+            )
+    if label is None:  # Names say which probability is whose.
+        return labels
+    if labels is not None and list(labels) != known["labels"]:
+        raise ValueError(
+            f"`labels` are those that trust was learned for, {col.some(known['labels'])}; "
+            f"{col.some(labels)} came. Leave labels out."
+        )
+    return known["labels"]
+
+
+def _untaught_labels(label: Any, labels: Sequence[Any]) -> list[Flaw]:
+    return [
+        Flaw(
+            ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
+            lambda n, of, at: (
+                f"column {label!r} must hold labels that trust was learned for, "
+                f"{col.some(labels)}; {n} of {of} rows do not{at}. "
+                "Learn trust from annotations that have them, or leave these rows out."
+            ),
+            LABEL,
+        )
+    ]
+
+
+def _certain(trust: Trust | None) -> float:
+    """What counts as no uncertainty: for confidence as it was stated, the highest level."""
+    as_stated = trust is not None and not trust.from_uncertainty and len(trust.levels)
+    return float(trust.levels[-1]) if trust is not None and as_stated else 0.0
+
+
+def _without_missing(
+    frame: Frame, spoken: list[str], missing: Missing, annotator: bool, certain: float
+) -> Frame:
     if missing == "trust":
-        trusted = nw.col(UNCERTAINTY).fill_null(0.0), nw.col(RELIABILITY).fill_null(1.0)
+        trusted = nw.col(UNCERTAINTY).fill_null(certain), nw.col(RELIABILITY).fill_null(1.0)
         return frame.with_columns(*trusted)
     if missing == "drop":
         absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()

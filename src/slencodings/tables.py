@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from slencodings import evidence
 from slencodings.annotations import check_smoothing, shared_base_rate
-from slencodings.columns import Frame, open_table, to_arrays
+from slencodings.columns import Frame, open_table, some, to_arrays
 from slencodings.evidence import VALUES, How, Operator
 from slencodings.opinion import Opinion
 from slencodings.survey import Duplicates, Missing, Rows, one_of, survey
 
+if TYPE_CHECKING:
+    from slencodings.trust.value import Trust
+
 Form: TypeAlias = Literal["wide", "long", "evidence"]
+
+# K sums of K terms each; for more labels engines take longer to plan them than to add them up.
+MOST_MEANT = 100
 
 
 def fuse_table(
@@ -35,12 +41,13 @@ def fuse_table(
     base_rate: Any = None,
     labels: Sequence[Any] | None = None,
     prior_weight: float = 2.0,
-    smoothing: float = 0.01,
+    smoothing: float | None = None,
     operator: Operator = "cumulative",
     form: Form = "wide",
     values: Sequence[str] = ("belief", "uncertainty", "probability"),
     missing: Missing = "error",
     duplicates: Duplicates = "all",
+    trust: Trust | None = None,
 ) -> Any:
     """Fuse the annotations of each item into one opinion (Eq. 6), inside the table's engine.
 
@@ -53,13 +60,17 @@ def fuse_table(
     uncertainty, confidence, reliability : each a column, a number, or a mapping from annotator;
         `confidence_scale` names the ends of the confidence, or is a map such as `calibrate` gives
     base_rate : a mapping from label or K numbers; or K columns or a column of lists; else uniform
-    smoothing : the share of each annotation that counts as doubt (Eq. 11). One certain
-        annotation is infinite evidence and silences all others; 0 asks for exactly that
+    smoothing : the share of each annotation that counts as doubt (Eq. 11), 0.01 if not said. One
+        certain annotation is infinite evidence and silences all others; 0 asks for exactly that
     form : "wide", a row per item; "long", a row per item and label that was named (items that
         nobody labelled keep one row without label); "evidence", long additive pseudo-counts
     values : which of belief, uncertainty, probability, base_rate, evidence, alpha to give
     missing : annotations without confidence, reliability or annotator: "error", "drop", "trust"
     duplicates : what an annotator said twice about one item: "all", "error", "first", "last"
+    trust : what `learn_trust` gave, in place of reliability, smoothing and base rate; the result
+        is that of `trust.opinion`. `confidence` is read as stated if it was learned so, and with
+        missing="trust" is the highest level where there is none. Labels that votes for others
+        speak about count as named
 
     Examples
     --------
@@ -71,19 +82,23 @@ def fuse_table(
     by_row = isinstance(base_rate, str) or (
         isinstance(base_rate, Sequence) and all(isinstance(a, str) for a in base_rate)
     )
+    numbers = {
+        "uncertainty": uncertainty,
+        "confidence": confidence,
+        "confidence_scale": confidence_scale,
+        "reliability": reliability,
+    }
     rows = survey(
         table,
         item=item,
         label=label,
         annotator=annotator,
-        uncertainty=uncertainty,
-        confidence=confidence,
-        confidence_scale=confidence_scale,
-        reliability=reliability,
+        **(numbers if trust is None else as_learned(trust, **numbers)),
         base_rate=base_rate if by_row else None,
         labels=labels,
         missing=missing,
         duplicates=duplicates,
+        trust=trust,
     )
     frame, about = opinions(
         rows,
@@ -98,12 +113,57 @@ def fuse_table(
     return rows.give_back(frame, about)
 
 
+def as_learned(
+    trust: Trust,
+    *,
+    uncertainty: Any = None,
+    confidence: Any = None,
+    confidence_scale: Any = (0, 1),
+    reliability: Any = None,
+) -> dict[str, Any]:
+    """What `survey` is to read of doubt so that `trust` understands it; an error if nothing is."""
+    if not hasattr(trust, "typical_worth"):
+        raise TypeError(
+            "`trust` must be what sle.trust.learn_trust(annotations) gives; "
+            f"{type(trust).__name__} came. Learn it first."
+        )
+    if reliability is not None:
+        raise ValueError(
+            "`trust` knows how reliable annotators are; `reliability` came too. Pass one of them."
+        )
+    if trust.from_uncertainty:
+        scale = confidence_scale
+    elif tuple(confidence_scale if isinstance(confidence_scale, Sequence) else ()) != (0, 1):
+        raise ValueError(
+            "`trust` reads confidence as it was stated, and needs no scale; `confidence_scale` "
+            "came. Leave it out."
+        )
+    else:
+        scale = _as_stated
+    levels = some([f"{level:g}" for level in trust.levels], str)
+    if levels and uncertainty is not None and not trust.from_uncertainty:
+        raise ValueError(
+            f"this trust was learned with stated confidence, at levels {levels}; `uncertainty` "
+            "came. Pass what was stated: confidence='the column'."
+        )
+    if levels and uncertainty is None and confidence is None:
+        raise ValueError(
+            f"this trust was learned with confidence, at levels {levels}; none came. Pass "
+            f"confidence='the column', or one for all: confidence={trust.levels[-1]:g}."
+        )
+    return {"uncertainty": uncertainty, "confidence": confidence, "confidence_scale": scale}
+
+
+def _as_stated(confidence: Any) -> Any:
+    return confidence
+
+
 def opinions(
     rows: Rows,
     *,
     base_rate: Any = None,
     prior_weight: float = 2.0,
-    smoothing: float = 0.01,
+    smoothing: float | None = None,
     operator: Operator = "cumulative",
     form: Form = "wide",
     values: Sequence[str] = ("belief", "uncertainty", "probability"),
@@ -115,7 +175,10 @@ def opinions(
     values = [values] if isinstance(values, str) else list(dict.fromkeys(values))
     for value in values:
         one_of("values", value, VALUES)
-    smoothing = check_smoothing(smoothing)
+    if rows.trust is not None:
+        base_rate = _check_trusted(rows.trust, operator, smoothing, base_rate, rows.priors)
+    usual = 0.01 if rows.trust is None else 0.0
+    smoothing = check_smoothing(usual if smoothing is None else smoothing)
     if not (isinstance(prior_weight, Real) and 0 < float(prior_weight) < float("inf")):
         raise ValueError(
             f"`prior_weight` must be a positive number; {prior_weight!r} came. 2 is usual."
@@ -142,16 +205,76 @@ def opinions(
         )
     if (base_rate is not None or rows.priors) and "base_rate" not in values:
         values = [*values, "base_rate"]
-    a = shared_base_rate(base_rate, rows.labels)
-    how = How(operator, smoothing, prior_weight, a.tolist(), list(values), name)
+    labels = rows.labels if rows.trust is None else rows.trust.labels.tolist()
+    a = shared_base_rate(base_rate, labels)
+    how = How(operator, smoothing, prior_weight, a.tolist(), list(values), name, labels)
+    if rows.trust is not None:
+        how = how._replace(trust=rows.trust, meaning=_meaning(rows.trust, rows.labels))
     make = {"wide": evidence.wide, "long": evidence.long, "evidence": evidence.pseudo_counts}
     return make[form](rows, how), {
         "operator": operator,
         "smoothing": smoothing,
         "prior_weight": prior_weight,
         "base_rate": "by row" if rows.priors else a.tolist(),
-        "labels": rows.labels,
+        "labels": labels,
         "form": form,
+        **({} if rows.trust is None else {"trust": _described(rows.trust)}),
+    }
+
+
+def _check_trusted(
+    trust: Trust, operator: str, smoothing: Any, base_rate: Any, priors: bool
+) -> Any:
+    """The base rate of trust, and an error if something else came that it knows better."""
+    if operator != "cumulative":
+        raise ValueError(
+            "`trust` is learned for the cumulative operator, whose evidence adds up; "
+            f"operator={operator!r} came. Leave one of them out."
+        )
+    if smoothing is not None and smoothing != 0:
+        raise ValueError(
+            "`trust` knows how far annotations are to be doubted; "
+            f"smoothing={smoothing!r} came too. Leave one of them out."
+        )
+    if base_rate is not None or priors:
+        raise ValueError(
+            "`trust` knows how often each label is given; `base_rate` came too. "
+            "Leave one of them out."
+        )
+    return trust.base_rate
+
+
+def _meaning(trust: Trust, labels: list[Any]) -> list[list[float]] | None:
+    """What a vote for each of these labels says about those of trust; None if just itself."""
+    place = {label: k for k, label in enumerate(trust.labels.tolist())}
+    if new := [label for label in labels if label not in place]:
+        raise ValueError(
+            f"the labels must be among those that trust was learned for, {some(list(place))}; "
+            f"{len(new)} are not, first {new[0]!r}. Name the probabilities: labels=[...]; or learn "
+            "trust from annotations that have them."
+        )
+    C = trust.meaning[[place[label] for label in labels]]
+    if np.array_equal(C, np.eye(len(place))):
+        return None
+    if len(place) > MOST_MEANT:
+        raise ValueError(
+            f"what votes say about other labels may be known for at most {MOST_MEANT} labels in a "
+            f"table; {len(place)} came. Learn trust with meaning=False, or use arrays: "
+            "trust.opinion(from_table(...))."
+        )
+    return C.tolist()
+
+
+def _described(trust: Trust) -> dict[str, Any]:
+    """What was learned, in short."""
+    return {
+        "annotators": len(trust.annotators),
+        "typical_worth": trust.typical_worth,
+        "levels": trust.levels.tolist(),
+        "meaning": not np.array_equal(trust.meaning, np.eye(len(trust.labels))),
+        "ridge": trust.ridge._asdict(),
+        "losses": trust.losses,
+        "converged": trust.converged,
     }
 
 

@@ -84,7 +84,7 @@ class Trust:
         reliability : the same kind, or a number; the typical one when absent
         """
         r = self.typical_worth / (1 + self.typical_worth) if reliability is None else reliability
-        s = self._share(stated)
+        s = self.share_at(stated)
         return (1 - r) * (1 - s) / (1 - r + r * s)
 
     def __call__(self, stated: Any) -> Any:
@@ -104,7 +104,7 @@ class Trust:
                 f"Pass one of the levels for each annotation: {_some(self.levels.tolist())}."
             )
         x = stated_confidence(annotations, stated)
-        return worth[annotations.annotator] * self._share(x)
+        return worth[annotations.annotator] * self.share_at(x)
 
     def read(self, annotations: Annotations, stated: ArrayLike | None = None) -> Annotations:
         """The annotations as they are to be understood: y = meaning, u = 1 / (1 + w).
@@ -151,11 +151,21 @@ class Trust:
         loss[votes.row] = objective.losses(votes, w, self.meaning)
         return loss
 
-    def to_json(self) -> str:
-        """The whole value as JSON; `from_json` reads it."""
+    def to_dict(self) -> dict[str, Any]:
+        """The whole value in lists, numbers and names."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
-        return json.dumps(plain | {"ridge": self.ridge._asdict()}, allow_nan=False)
+        return plain | {"ridge": self.ridge._asdict()}
+
+    def to_json(self) -> str:
+        """The whole value as JSON; `from_json` reads it."""
+        try:
+            return json.dumps(self.to_dict(), allow_nan=False)
+        except TypeError as error:
+            raise ValueError(
+                "annotators and labels must be text or numbers to be stored; "
+                f"{error}. Make them text before learning: str(name)."
+            ) from None
 
     @classmethod
     def from_json(cls, text: str) -> Trust:
@@ -172,8 +182,26 @@ class Trust:
             **dict.fromkeys(("worth", "levels", "share", "meaning", "base_rate"), _floats),
             **dict.fromkeys(("count", "level_count"), lambda v: np.asarray(v, dtype=np.intp)),
             "ridge": lambda v: Ridge(**v),
+            "typical_worth": float,
         }
-        return cls(**{k: arrays.get(k, lambda v: v)(v) for k, v in given.items()})
+        try:
+            trust = cls(**{k: arrays.get(k, lambda v: v)(v) for k, v in given.items()})
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"a stored trust is damaged: {error}. Store it again.") from error
+        M, L, K = (len(x) for x in (trust.annotators, trust.levels, trust.labels))
+        shapes = {
+            **dict.fromkeys(("worth", "count"), (M,)),
+            **dict.fromkeys(("share", "level_count"), (L,)),
+            "base_rate": (K,),
+            "meaning": (K, K),
+        }
+        for name, shape in shapes.items():
+            if getattr(trust, name).shape != shape:
+                raise ValueError(
+                    f"a stored trust is damaged: {name} must have the shape {shape}; "
+                    f"{getattr(trust, name).shape} came. Store it again."
+                )
+        return trust
 
     def __str__(self) -> str:
         given = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses.items())
@@ -228,7 +256,7 @@ class Trust:
     def _known(self) -> dict[Any, float]:
         return dict(zip(self.annotators.tolist(), self.worth.tolist(), strict=True))
 
-    def _share(self, stated: Any) -> Any:
+    def share_at(self, stated: Any) -> Any:
         """The share of worth at the nearest level, the lower of two; 1 if there are no levels."""
         import narwhals as nw
 
