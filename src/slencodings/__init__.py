@@ -11,8 +11,10 @@ __all__ = [
     "aggregate",
     "alpha",
     "check",
+    "compare",
     "confidence",
     "dense",
+    "describe_annotators",
     "discount",
     "encode",
     "from_alpha",
@@ -26,13 +28,16 @@ __all__ = [
     "maximize_uncertainty",
     "metrics",
     "smooth",
+    "triage",
     "trust",
     "unfuse",
 ]
 
 if TYPE_CHECKING:
-    from slencodings import aggregate, confidence, metrics, trust
+    from slencodings import aggregate, confidence, metrics, triage, trust
     from slencodings.annotations import Annotations, from_table
+    from slencodings.annotators import describe_annotators
+    from slencodings.comparison import compare
     from slencodings.fusion import (
         fuse,
         fuse_average,
@@ -56,10 +61,10 @@ else:
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.
     def __getattr__(name: str) -> Any:
-        if name in ("aggregate", "confidence", "metrics", "trust"):
+        if name in ("aggregate", "confidence", "metrics", "triage", "trust"):
             return import_module(f"{__name__}.{name}")
-        homes = ("opinion", "fusion", "annotations", "tables") if name in __all__ else ()
-        for home in homes:
+        homes = ("opinion", "fusion", "annotations", "tables", "comparison", "annotators")
+        for home in homes if name in __all__ else ():
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):
                 return globals().setdefault(name, getattr(module, name))

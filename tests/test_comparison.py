@@ -1,0 +1,449 @@
+"""Comparing encodings: what is held out is held out, and the numbers are what they say."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from learning import crowd, make
+
+from slencodings import aggregate, metrics
+from slencodings.comparison import compare, gold, methods, others
+from slencodings.comparison.methods import methods_for
+from slencodings.comparison.others import Counts, Crowd, Model, crowd_habits, own_habits
+from slencodings.datasets.rte import rte
+from slencodings.datasets.uds_factuality import uds_factuality
+from slencodings.trust import learn_trust
+
+# Those that follow a summit by small steps end a little elsewhere if sums are rounded otherwise.
+NEARLY = {"SLE, learned": 1e-2, "GLAD": 1e-4, "SLE, GLAD": 1e-4}
+
+
+def some(a, keep):
+    names = ("item", "annotator", "y", "uncertainty")
+    return replace(a, **{name: getattr(a, name)[keep] for name in names})
+
+
+def once(a):
+    """Only the first word of each annotator on each item."""
+    pairs = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)[1]
+    return some(a, np.sort(pairs))
+
+
+def confident(rng, **how):
+    """A crowd whose stated confidence says something."""
+    a = crowd(rng, **how)
+    return Crowd(a, rng.integers(1, 5, len(a.item)).astype(float), rng.uniform(0, 1, len(a.item)))
+
+
+def all_methods(seed=0, soft=False):
+    c = confident(np.random.default_rng(seed), N=25, R=130, soft=soft, unsure=True)
+    return c, methods_for(c)
+
+
+NAMES = list(all_methods()[1])
+
+
+def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
+    rng = np.random.default_rng(0)
+    assert len(NAMES) == 22
+    plain = list(methods_for(Crowd(crowd(rng))))
+    assert {"Dawid-Skene", "SLE, kappa", "SLE, learned"} <= set(plain)
+    assert not [name for name in plain if "confidence" in name or "given" in name]
+    alone = list(methods_for(Crowd(crowd(rng, M=1))))
+    assert alone == [
+        "majority vote", "soft votes", "SLE, one count each", "SLE, full trust", "SLE, learned"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_annotation_is_used_to_predict_itself(name, soft):
+    c, known = all_methods(soft=soft)
+    fit = known[name](c)
+    a = c.annotations
+    shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items))[a.item] > 1)
+    before, moved = fit.reader.predict(c), False
+    for q in shared[::7]:
+        y = a.y.copy()
+        y[q] = np.roll(y[q], 1) if soft else (y[q] + 1) % 3
+        changed = c._replace(annotations=replace(a, y=y))
+        after = fit.reader.predict(changed)
+        np.testing.assert_allclose(after[q], before[q], atol=1e-9)
+        moved |= not np.allclose(after, before, atol=1e-9)
+    assert moved, "nobody's annotation matters to the others"
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if n.startswith("SLE") or n in ("soft votes", "CrowdTruth")]
+)
+def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
+    c, known = all_methods(soft=soft)
+    a, fit = c.annotations, known[name](c)
+    predicted, w = fit.reader.predict(c), fit.reader.weight(c)
+    for q in range(0, len(a.item), 17):
+        rest = (a.item == a.item[q]) & (np.arange(len(a.item)) != q)
+        if not rest.any():
+            continue
+        votes = w[rest] @ a.vectors[rest]
+        if name == "SLE, learned":
+            votes = votes @ fit.reader.meaning
+        s = fit.reader.prior
+        expected = (votes + s * fit.reader.base_rate) / (votes.sum() + s)
+        np.testing.assert_allclose(predicted[q], expected, atol=1e-12)
+
+
+def test_the_weights_are_those_of_the_targets():
+    c, known = all_methods()
+    for name in NAMES:
+        if name.startswith("SLE"):
+            fit = known[name](c)
+            E = c.annotations.sums(fit.reader.weight(c))
+            E = E if fit.reader.meaning is None else E @ fit.reader.meaning
+            T = E.sum(axis=1, keepdims=True) + 1
+            np.testing.assert_allclose(fit.probability, (E + fit.reader.base_rate) / T, atol=1e-9)
+            np.testing.assert_allclose(fit.uncertainty, 1 / T[:, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("name", ["Dawid-Skene", "MACE", "GLAD"])
+def test_a_model_multiplies_what_the_others_said(name, soft):
+    c, known = all_methods(soft=soft)
+    c = c._replace(annotations=methods.sure(c.annotations))
+    a, model = c.annotations, known[name](c).reader
+    np.testing.assert_allclose(model.said.sum(axis=2), 1, atol=1e-9)
+    truth, own = model.predict(c), model.predict_own(c, c)
+    for q in range(0, len(a.item), 17):
+        p = model.prior.copy()
+        for o in np.flatnonzero(a.item == a.item[q]):
+            if o != q:
+                said = model.said[a.annotator[o]]
+                p *= np.prod(said ** a.vectors[o], axis=1)
+        p /= p.sum()
+        by_label = [p[k::3].sum() for k in range(3)]
+        np.testing.assert_allclose(truth[q], by_label, atol=1e-9)
+        np.testing.assert_allclose(own[q], p @ model.said[a.annotator[q]], atol=1e-9)
+
+
+def test_a_doubtful_annotation_counts_less_in_the_weighted_model():
+    said = np.asarray([[[0.9, 0.1], [0.2, 0.8]]])
+    a = make([0, 0], [0, 0], [0, 0], K=2, uncertainty=[0, 0.5])
+    predicted = Model(np.asarray([0.5, 0.5]), said, weighted=True).predict(Crowd(a))
+    half, full = 0.9**0.5 / (0.9**0.5 + 0.2**0.5), 0.9 / 1.1
+    np.testing.assert_allclose(predicted[:, 0], [half, full])
+
+
+def test_shares_of_nobody_are_the_base_rate():
+    a = make([0, 0], [0, 1], [0, 1], K=2)
+    rate = np.asarray([0.3, 0.7])
+    predicted = Counts(lambda c: np.asarray([0.0, 0.0]), rate, prior=0).predict(Crowd(a))
+    np.testing.assert_array_equal(predicted, [rate, rate])
+
+
+def test_the_majority_of_the_others_shares_ties():
+    a = make([0, 0, 0], [0, 1, 2], [0, 1, 1], K=2)
+    predicted = Counts(lambda c: np.ones(3), np.asarray([0.5, 0.5]), 0, winner=True)
+    np.testing.assert_array_equal(predicted.predict(Crowd(a)), [[0, 1], [0.5, 0.5], [0.5, 0.5]])
+
+
+def test_habits_of_certain_predictions_are_counted():
+    a = make([0, 1, 2, 3], [0, 0, 1, 1], [0, 1, 1, 1], K=2)
+    predicted = np.eye(2)[[0, 0, 0, 1]]
+    habits = crowd_habits(predicted, a)
+    np.testing.assert_allclose(habits, [[1.9 / 4, 2.1 / 4], [0.1 / 2, 1.9 / 2]])
+    own = own_habits(predicted, a, habits)
+    first = (np.asarray([1, 1]) + 10 * habits[0]) / 12
+    np.testing.assert_allclose(own[0], [first, habits[1]])
+
+
+def test_habits_come_back_from_a_crowd_that_has_them():
+    rng = np.random.default_rng(1)
+    R, H = 40_000, np.asarray([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.0, 0.3, 0.7]])
+    P = rng.dirichlet([0.3, 0.3, 0.3], R)
+    truth = np.asarray([rng.choice(3, p=p) for p in P])
+    y = np.asarray([rng.choice(3, p=H[t]) for t in truth])
+    found = crowd_habits(P, make(np.arange(R), np.zeros(R), y, K=3))
+    # The error of a cell is about sqrt(.25 / 13000) = .004, more where P is vague.
+    np.testing.assert_allclose(found, H, atol=0.03)
+
+
+def test_what_nobody_expected_teaches_no_habit():
+    a = make([0], [0], [1], K=2)
+    habits = others._habits(np.asarray([[1.0, 0.0]]), a, np.zeros(1, int), 1, np.eye(2), 1.0)
+    np.testing.assert_array_equal(habits[0], np.eye(2))
+
+
+def test_scores_are_those_of_the_metrics_module():
+    c = confident(np.random.default_rng(3), N=40, R=200)
+    train, test = (Crowd(some(c.annotations, c.annotations.item % 2 == k)) for k in (0, 1))
+    method = methods_for(train)["SLE, one count each"]
+    from slencodings.comparison.held_out import _score
+
+    votes, direct, own, brier, agreement = _score(method, train, test)
+    a = test.annotations
+    each = metrics.held_out_log_loss(
+        a.item, a.y, 1 / 3, n_labels=3, base_rate=methods.base_rate(train.annotations), each=True
+    )
+    scored = ~np.isnan(each)
+    np.testing.assert_allclose(votes[scored], each[scored], atol=1e-12)
+    np.testing.assert_array_equal(direct, votes)
+    assert np.all((brier >= 0) & (brier <= 2))
+    assert set(agreement) <= {0, 1 / 3, 0.5, 1}
+    assert np.all(own > 0)
+
+
+def test_learned_trust_is_scored_as_it_scores_itself():
+    a = once(crowd(np.random.default_rng(5), N=40, R=250))
+    found = compare(a, methods=["SLE, learned"], folds=2, bootstrap=10)
+    rng = np.random.default_rng(0)
+    from slencodings.comparison.held_out import _deal
+
+    fold, losses = _deal(a, 2, rng), np.full(len(a.item), np.nan)
+    for f in (0, 1):
+        test = (fold == f)[a.item]
+        losses[test] = learn_trust(some(a, ~test)).log_loss(some(a, test))
+    assert found.rows[0]["votes"] == pytest.approx(np.nanmean(losses), abs=1e-12)
+
+
+def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
+    seen = []
+
+    def spy(c):
+        seen.append(set(c.annotations.item.tolist()))
+        return methods._soft(c)
+
+    monkeypatch.setattr("slencodings.comparison.held_out.methods_for", lambda c: {"spy": spy})
+    a = once(crowd(np.random.default_rng(0), N=30, R=100))
+    scored = []
+    score = methods.Counts.predict
+    monkeypatch.setattr(
+        methods.Counts,
+        "predict",
+        lambda self, c: scored.append(set(c.annotations.item.tolist())) or score(self, c),
+    )
+    compare(a, folds=4, bootstrap=5)
+    assert len(seen) == 5
+    assert len(seen[-1]) == len(set(a.item.tolist()))
+    shared = set(np.flatnonzero(np.bincount(a.item, minlength=30) > 1).tolist())
+    tested = [s for s in scored if len(s) < len(shared) / 2]
+    assert set.union(*tested) == shared
+    for f, train in enumerate(seen[:-1]):
+        held_out = set(a.item.tolist()) - train
+        assert held_out in tested, f
+        assert held_out <= shared, f
+
+
+def test_an_annotators_second_word_is_not_among_the_others():
+    a = make([0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 0, 0], K=2)
+    twice = compare(a, methods=["soft votes"], bootstrap=5)
+    assert twice.about["scored"] == 6
+    assert "1 annotations repeat an (item, annotator) pair and are left out" in twice.notes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_row_order_does_not_matter(name):
+    c, _ = all_methods(4)
+    a = once(c.annotations)
+    rng = np.random.default_rng(9)
+    p = rng.permutation(len(a.item))
+    stated = rng.integers(1, 4, len(a.item)).astype(float)
+    r = rng.uniform(0, 1, len(a.item))
+    one = compare(a, stated, reliability=r, methods=[name], bootstrap=5)
+    two = compare(some(a, p), stated[p], reliability=r[p], methods=[name], bootstrap=5)
+    for score in ("votes", "own", "brier"):
+        near = NEARLY.get(name, 1e-9)
+        assert one.rows[0][score] == pytest.approx(two.rows[0][score], abs=near)
+
+
+def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows():
+    rng = np.random.default_rng(2)
+    cases = {
+        "soft": crowd(rng, soft=True),
+        "anonymous": crowd(rng, M=1),
+        "one label": make(*np.divmod(np.arange(30), 3), np.zeros(30, int), K=1),
+        "disagreement": make(*np.divmod(np.arange(30), 3), np.arange(30) % 3),
+        "alone": make([0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 2, 3], [0, 0, 1, 0, 1, 0]),
+    }
+    for case, a in cases.items():
+        found = compare(a, bootstrap=10)
+        assert len(found.rows) == len(methods_for(Crowd(a))), case
+        assert all(row["votes"] >= 0 for row in found.rows), case
+        assert str(found).count("\n") > len(found.rows)
+        json.dumps(found.rows)
+    assert compare(cases["one label"], bootstrap=5).rows[0]["votes"] == 0
+
+
+def skilled(rng, N=300, M=12):
+    """Half of the annotators are right, the others guess."""
+    truth = rng.integers(0, 2, N)
+    item, annotator = np.divmod(np.arange(N * M), M)
+    y = np.where((annotator < M // 2), truth[item], rng.integers(0, 2, N * M))
+    return make(item, annotator, y, K=2), truth
+
+
+def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
+    a, truth = skilled(np.random.default_rng(0))
+    found = compare(
+        a, gold=truth, methods=["soft votes", "SLE, kappa", "Dawid-Skene", "SLE, learned"]
+    )
+    by_name = {row["method"]: row for row in found.rows}
+    assert by_name["soft votes"]["behind_low"] > 0
+    assert found.rows[0]["behind"] == 0
+    for row in found.rows:
+        assert row["votes_low"] <= row["votes"] <= row["votes_high"]
+        assert row["best"] == (
+            row is found.rows[0] and all(r["behind_low"] > 0 for r in found.rows[1:])
+        )
+    # The same method under two names cannot be told apart.
+    same = compare(a, methods=["SLE, agreement", "SLE, Dawid-Skene"], bootstrap=0)
+    assert not any(row["best"] or row["best_own"] for row in same.rows)
+    assert by_name["SLE, learned"]["accuracy"] > 0.99
+
+
+def test_identical_methods_are_not_told_apart():
+    # Where everybody agrees, every reliability is one.
+    item, annotator = np.divmod(np.arange(60), 3)
+    a = make(item, annotator, item % 2)
+    found = compare(a, methods=["SLE, agreement", "SLE, full trust"], bootstrap=50)
+    assert not found.rows[0]["best"]
+    assert "Not told apart from" in str(found)
+    alone = compare(a, methods=["SLE, agreement"], bootstrap=50)
+    assert not alone.rows[0]["best"]
+    assert "nothing else was compared" in str(alone)
+
+
+def test_intervals_are_those_of_the_mean_over_items():
+    a, _ = skilled(np.random.default_rng(1), N=400)
+    row = compare(a, methods=["SLE, one count each"], bootstrap=2000).rows[0]
+    # The standard error of a ratio of sums over items, written another way.
+    rate = methods.base_rate(a)
+    each = metrics.held_out_log_loss(a.item, a.y, 1 / 3, n_labels=2, base_rate=rate, each=True)
+    error = np.std(each.reshape(400, 12).mean(axis=1)) / math.sqrt(400)
+    assert row["votes_high"] - row["votes_low"] == pytest.approx(2 * 1.96 * error, rel=0.12)
+
+
+def test_losses_are_infinite_where_what_was_said_got_no_chance():
+    a, _ = skilled(np.random.default_rng(1), N=50)
+    row = compare(a, methods=["majority vote"], bootstrap=20).rows[0]
+    assert math.isinf(row["direct"])
+    assert math.isinf(row["direct_low"])
+    assert row["votes"] < 1
+    two = compare(a, methods=["majority vote", "soft votes"], bootstrap=20)
+    assert "inf" in str(two)
+
+
+@pytest.mark.parametrize("K", [2, 5])
+def test_gold_scores_are_those_of_scikit_learn(K):
+    sklearn = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(K)
+    truth, p = rng.integers(0, K, 80), rng.dirichlet(np.ones(K), 80)
+    T = np.eye(K)[truth]
+    assert gold.shares_right(T, p).mean() == sklearn.accuracy_score(truth, p.argmax(axis=1))
+    expected = sklearn.f1_score(truth, p.argmax(axis=1), average="macro")
+    assert gold.macro_f1(T, p) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_tie_counts_half():
+    T, p = np.eye(2)[[0, 1]], np.asarray([[0.5, 0.5], [0.5, 0.5]])
+    assert gold.shares_right(T, p).tolist() == [0.5, 0.5]
+    assert gold.macro_f1(T, p) == 0.5
+
+
+def test_gold_comes_as_names_codes_or_a_soft_truth():
+    a, truth = skilled(np.random.default_rng(0), N=40)
+    a = replace(a, labels=np.asarray(["no", "yes"], dtype=object))
+    T = np.eye(2)[truth]
+    how = {"methods": ["soft votes", "SLE, kappa"], "bootstrap": 5}
+    named = compare(a, gold={n: ["no", "yes"][t] for n, t in enumerate(truth)}, **how)
+    for given in (truth, T):
+        assert compare(a, gold=given, **how).rows[0]["accuracy"] == named.rows[0]["accuracy"]
+    assert "jsd" not in named.rows[0]
+    soft = 0.8 * T + 0.1
+    soft[:7] = np.nan
+    (row,) = compare(a, gold=soft, **how | {"methods": ["SLE, kappa"]}).rows
+    kappa = aggregate.as_reliability(aggregate.pairwise_kappa(a)).reliability
+    found = aggregate.sle(a, reliability=kappa, base_rate=methods.base_rate(a)).probability[7:]
+    assert row["jsd"] == pytest.approx(metrics.jsd(soft[7:], found, root=True).mean())
+    assert row["nes"] == pytest.approx(metrics.entropy_similarity(soft[7:], found))
+    assert "JSD" in str(compare(a, gold=soft, **how))
+
+
+def test_bad_input_is_told():
+    a, _ = skilled(np.random.default_rng(0), N=10)
+    with pytest.raises(
+        ValueError, match=r"`methods` must be some of 'majority vote', .*; 'votes' c"
+    ):
+        compare(a, methods=["votes"])
+    with pytest.raises(ValueError, match=r"`stated` needs one confidence for each of the 120"):
+        compare(a, [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"at least two folds and two items.*folds=1 and 10 such"):
+        compare(a, folds=1)
+    with pytest.raises(ValueError, match="folds=5 and 0 such items came"):
+        compare(make([0, 1], [0, 1], [0, 1]))
+    with pytest.raises(ValueError, match=r"as a soft truth must be \(10, 2\).*shape \(10, 3\)"):
+        compare(a, gold=np.ones((10, 3)) / 3)
+    with pytest.raises(ValueError, match="`gold` must know at least one item"):
+        compare(a, gold=np.full(10, -1))
+
+
+def test_progress_counts_every_fit():
+    a, _ = skilled(np.random.default_rng(0), N=20)
+    told = []
+    names = ["soft votes", "majority vote"]
+    compare(a, methods=names, folds=3, bootstrap=5, progress=lambda *x: told.append(x))
+    assert [done for done, _, _ in told] == list(range(8))
+    assert {total for _, total, _ in told} == {8}
+    assert [name for *_, name in told] == ["soft votes"] * 4 + ["majority vote"] * 4
+
+
+def test_methods_that_did_not_converge_say_so(monkeypatch):
+    def stopped(c):
+        return methods._soft(c)._replace(converged=False, notes=("3 annotators score below 0",))
+
+    monkeypatch.setattr("slencodings.comparison.held_out.methods_for", lambda c: {"m": stopped})
+    found = compare(crowd(np.random.default_rng(0)), bootstrap=5)
+    assert {"m did not converge", "m: 3 annotators score below 0"} <= set(found.notes)
+    assert "m did not converge" in str(found)
+
+
+def test_scores_below_zero_and_strangers_are_reported():
+    # Two who always disagree, and one who shares no item with anybody.
+    a = make([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1, 2], [0, 1, 1, 0, 0, 1, 0], K=2)
+    notes = methods_for(Crowd(a))["SLE, kappa"](Crowd(a)).notes
+    assert "2 annotators score below 0, which counts as 0" in notes
+    assert "1 annotators share no item with anybody and get the mean" in notes
+
+
+def real(load):
+    try:
+        return load()
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+
+
+def test_rte_comes_out_as_in_the_trial():
+    c = real(rte)
+    names = ["SLE, one count each", "SLE, kappa", "SLE, learned", "Dawid-Skene", "MACE"]
+    found = compare(c.annotations, gold=c.gold, methods=names)
+    by_name = {row["method"]: row for row in found.rows}
+    trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595, "SLE, learned": 0.565}
+    for name, loss in {**trial, "Dawid-Skene": 0.567}.items():
+        assert by_name[name]["votes"] == pytest.approx(loss, abs=0.01), name
+    assert by_name["Dawid-Skene"]["direct"] > 2
+    assert by_name["Dawid-Skene"]["own"] == pytest.approx(0.45, abs=0.015)
+    assert 0.92 <= by_name["Dawid-Skene"]["accuracy"] <= 0.935
+    assert 0.92 <= by_name["MACE"]["accuracy"] <= 0.935
+
+
+def test_uds_comes_out_as_in_the_trial():
+    c = real(uds_factuality)
+    names = ["SLE, one count each", "SLE, kappa", "SLE, stated confidence", "Dawid-Skene"]
+    found = compare(c.annotations, c.stated, methods=names, bootstrap=50)
+    by_name = {row["method"]: row for row in found.rows}
+    trial = dict(zip(names, (0.503, 0.452, 0.643, 0.462), strict=True))
+    for name, loss in trial.items():
+        assert by_name[name]["votes"] == pytest.approx(loss, abs=0.01), name
+    assert by_name["Dawid-Skene"]["own"] == pytest.approx(0.42, abs=0.01)
+    assert by_name["Dawid-Skene"]["direct"] == pytest.approx(0.573, abs=0.01)
