@@ -264,6 +264,7 @@ def test_help_tells_every_option(sle: Sle):
     assert run.code == 0
     options = "output format item annotator label confidence uncertainty reliability labels missing"
     options += " confidence-scale duplicates smoothing prior-weight operator wide long values quiet"
+    options += " trust save-trust seed"
     assert all(f"--{option}" in run.out for option in options.split())
     assert "Exit codes: 0 done, 1 bad data, 2 wrong usage" in sle("--help").out
 
@@ -511,6 +512,10 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
         ("labels=['a', 'b c']; 2", "--labels 'a,b c'; 2"),
         ("labels=[...].", "--labels A,B."),
         ("labels=[0, 1]", "--labels 0,1"),
+        ("Pass trust='none'.", "Pass --trust none."),
+        ("confidence='the column'", "--confidence COLUMN"),
+        ("`confidence_scale` came", "--confidence-scale came"),
+        ("`stated` must be finite", "confidence must be finite"),
     ],
 )
 def test_messages_of_the_library_are_spelled_as_options(library: str, typed: str):

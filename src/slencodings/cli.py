@@ -3,19 +3,60 @@
 from __future__ import annotations
 
 import ast
-import csv
 import io
 import re
 import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
+
+from slencodings.options import (
+    Bootstrap,
+    Budget,
+    Capacity,
+    Column,
+    Conflict,
+    Duplicates,
+    Folds,
+    Goal,
+    Gold,
+    Groups,
+    HowFused,
+    IfDuplicate,
+    IfMissing,
+    In,
+    InFormat,
+    LabelColumn,
+    Labels,
+    Limit,
+    Methods,
+    Missing,
+    Number,
+    Operator,
+    Out,
+    PriorWeight,
+    Quiet,
+    SaveTrust,
+    Scale,
+    Seed,
+    Smoothing,
+    SortBy,
+    Target,
+    Trust,
+    Values,
+    Verbose,
+    Version,
+    WhatFor,
+    Wide,
+    check_trust,
+    scale_of,
+    words,
+)
+from slencodings.screen import notes, show
+from slencodings.verbs import Found, Read, on_a_crowd
 
 app = typer.Typer(
     add_completion=False,
@@ -27,132 +68,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 bad data, 2 wrong usage, 130 or 143 stopped by a signal. "
     "Nothing is half written.",
 )
-
-Operator = StrEnum("Operator", ["cumulative", "average", "weighted", "constraint"])
-Missing = StrEnum("Missing", ["error", "drop", "trust"])
-Duplicates = StrEnum("Duplicates", ["all", "error", "first", "last"])
-Format = StrEnum("Format", ["csv", "tsv", "parquet", "jsonl", "json"])
-# As in `slencodings.evidence`, which takes too long to import for a help page.
-VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from slencodings import __version__
-
-        typer.echo(f"slencodings {__version__}")
-        raise typer.Exit
-
-
-def _positive(value: float) -> float:
-    if not 0 < value < float("inf"):
-        raise typer.BadParameter(f"a positive number is needed; {value:g} came. 2 is usual.")
-    return value
-
-
-def _scale(text: str | None) -> Any:
-    """The ends of a confidence scale, or `calibrated`."""
-    if text is None or text == "calibrated":
-        return text
-    number = r"(-?\d+(?:\.\d+)?)"
-    ends = re.fullmatch(rf"{number}(?:-|:|,|\.\.){number}", text)
-    if not ends or float(ends[1]) == float(ends[2]):
-        raise typer.BadParameter(
-            f"two different ends such as 1-5 or 0-100, or `calibrated`, are needed; {text!r} came.",
-            param_hint="--confidence-scale",
-        )
-    return float(ends[1]), float(ends[2])
-
-
-def _list(text: str | None) -> list[str] | None:
-    """Words between commas; one that has a comma itself stands in double quotes."""
-    return next(csv.reader([text], skipinitialspace=True)) if text else None
-
-
-def _known_values(text: str) -> str:
-    wrong = [word for word in _list(text) or [""] if word not in VALUES]
-    if wrong:
-        raise typer.BadParameter(f"some of {', '.join(VALUES)} are needed; {wrong[0]!r} came.")
-    return text
-
-
-# The options in the order of the help: files, columns, what they mean, opinions, how to run.
-In = Annotated[
-    str,
-    typer.Argument(
-        metavar="IN", help="CSV, TSV, Parquet or JSONL, also gzipped; - is standard input."
-    ),
-]
-Out = Annotated[
-    str,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Where to write: .parquet, .csv, .tsv or .jsonl by name; - is CSV on standard output.",
-    ),
-]
-InFormat = Annotated[
-    Format | None, typer.Option(help="Format of IN, if its name and content do not tell.")
-]
-
-Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="Found by name if left out.")]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Or K columns of probabilities, with commas."),
-]
-Number = Annotated[str | None, typer.Option(metavar="COLUMN", help="Or one number for all.")]
-
-Scale = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LOW-HIGH",
-        help="Ends of the confidence scale, such as 1-5; or `calibrated`: learned from the crowd."
-        "  [default: 0-1]",
-    ),
-]
-Labels = Annotated[
-    str | None, typer.Option(metavar="A,B,...", help="All possible labels, in their order.")
-]
-IfMissing = Annotated[
-    Missing, typer.Option(help="Annotations without confidence, reliability or annotator.")
-]
-IfDuplicate = Annotated[Duplicates, typer.Option(help="What one annotator said twice of one item.")]
-
-Smoothing = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Doubt added to each annotation; at 0 one certain annotation silences all others.",
-    ),
-]
-PriorWeight = Annotated[
-    float,
-    typer.Option(
-        callback=_positive,
-        help="Pseudo-counts of a vacuous opinion; matters for evidence and alpha.",
-    ),
-]
-HowFused = Annotated[Operator, typer.Option(help="How opinions are fused.")]
-Wide = Annotated[
-    bool | None,
-    typer.Option(
-        "--wide/--long", help="A row per item, or per item and label.  [default: wide to 20 labels]"
-    ),
-]
-Values = Annotated[
-    str,
-    typer.Option(metavar="V,...", callback=_known_values, help=f"Any of {', '.join(VALUES)}."),
-]
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Say all details; show where an error came from.")
-]
-Version = Annotated[
-    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-]
 
 
 @app.callback()
@@ -175,7 +90,10 @@ def encode(
     labels: Labels = None,
     missing: IfMissing = Missing.error,
     duplicates: IfDuplicate = Duplicates.all,
-    smoothing: Smoothing = 0.01,
+    trust: Trust = "none",
+    save_trust: SaveTrust = None,
+    seed: Seed = None,
+    smoothing: Smoothing = None,
     prior_weight: PriorWeight = 2.0,
     operator: HowFused = Operator.cumulative,
     wide: Wide = None,
@@ -188,10 +106,19 @@ def encode(
     Columns are found by their usual names (item or task, annotator or worker, label or answer,
     confidence, reliability) and what was found is said.
     """
-    scale = _scale(confidence_scale)
+    scale = scale_of(confidence_scale)
+    check_trust(
+        trust,
+        scale,
+        {"--reliability": reliability, "--smoothing": smoothing}
+        | {"--operator": None if operator == Operator.cumulative else operator},
+        {"--save-trust": save_trust, "--seed": seed},
+    )
     from slencodings.files import encode_file
 
-    with _progress(quiet) as (say, progress):
+    with notes(quiet) as (tell, progress):
+        # All that was learned is a detail of many lines.
+        say = tell if verbose else lambda what, text: None if what == "detail" else tell(what, text)
         about = encode_file(
             source,
             target,
@@ -204,12 +131,15 @@ def encode(
                 "reliability": reliability,
             },
             confidence_scale=scale,
-            labels=_list(labels),
+            labels=words(labels),
+            trust=trust,
+            save_trust=save_trust,
+            seed=seed or 0,
             smoothing=smoothing,
             prior_weight=prior_weight,
             operator=operator.value,
             wide=wide,
-            values=list(dict.fromkeys(_list(values) or [])),
+            values=list(dict.fromkeys(words(values) or [])),
             missing=missing.value,
             duplicates=duplicates.value,
             format=format.value if format else None,
@@ -217,7 +147,119 @@ def encode(
             progress=progress,
         )
         for name, value in about.items() if verbose else ():
-            say("detail", f"{name} = {value}")
+            if name != "trust":
+                say("detail", f"{name} = {value}")
+
+
+@app.command()
+@on_a_crowd
+def compare(
+    read: Read,
+    *,
+    gold: Gold = None,
+    method: Methods = None,
+    folds: Folds = 5,
+    bootstrap: Bootstrap = 1000,
+    seed: Seed = None,
+) -> Found:
+    """Show which encoding fits this crowd, on votes that were held out.
+
+    Voting, models of annotators and SLE each predict every annotation from the others on its item,
+    with all that they learn taken from other items. With --gold, also how right they are.
+    """
+    from slencodings.comparison import compare as compared
+    from slencodings.comparison.text import SPARE, columns, head, lessons
+
+    told = read(gold)
+    found = compared(
+        told.annotations,
+        told.stated,
+        reliability=told.reliability,
+        gold=told.truth,
+        methods=method or None,
+        folds=folds,
+        bootstrap=bootstrap,
+        seed=seed or 0,
+        progress=lambda done, total, name: read.progress("comparing", done, total, "fits"),
+    )
+    for note in found.notes:
+        read.say("note", note)
+
+    def shown() -> None:
+        typer.echo(head(found.about) + "\n")
+        show(*columns(found.rows), SPARE)
+        typer.echo("\n" + "\n".join(lessons(found.rows)))
+
+    return Found(found.rows, found.about, shown)
+
+
+@app.command()
+@on_a_crowd
+def reliability(
+    read: Read, *, sort: SortBy = None, groups: Groups = 20, seed: Seed = None
+) -> Found:
+    """Show whom to trust: a row for each annotator, with intervals.
+
+    How often they agree with others, what models of annotators and learned trust make of them,
+    whether they are as sure as they should be, and what they confuse.
+    """
+    from slencodings.annotators import describe_annotators
+
+    told = read()
+    roster = describe_annotators(
+        told.annotations,
+        told.stated,
+        reliability=told.reliability,
+        sort=sort,
+        groups=groups,
+        rng=seed or 0,
+        progress=lambda done, total: read.progress("estimating", done, total, "fits"),
+    )
+    about = {"notes": roster.notes, "seed": seed or 0}
+    return Found(roster.to_rows(), about, lambda: typer.echo(str(roster)))
+
+
+@app.command()
+@on_a_crowd
+def triage(
+    read: Read,
+    *,
+    budget: Budget = None,
+    target: Target = 0.2,
+    conflict: Conflict = 0.5,
+    goal: WhatFor = Goal.label,
+    capacity: Capacity = None,
+    limit: Limit = 20,
+    seed: Seed = None,
+) -> Found:
+    """Say which items to annotate next, how often and by whom, and where opinions conflict.
+
+    Without a column of reliability, trust is learned from the crowd.
+    """
+    from slencodings.crowds import weigh
+    from slencodings.triage import triage as sorted_out
+
+    told = read()
+    read.progress("learning", 0, None, "")
+    opinion, trusted, doubt = weigh(told, seed=seed or 0, say=read.say)
+    found = sorted_out(
+        opinion,
+        told.annotations,
+        reliability=trusted,
+        uncertainty=doubt,
+        target=target,
+        conflict=conflict,
+        budget=budget,
+        goal=cast("Any", goal.value),
+        capacity=capacity,
+    )
+    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal.value}
+
+    def shown() -> None:
+        typer.echo(found.summary() + "\n")
+        show(*found.table(limit), ("uncertainty after", "by whom"))
+
+    return Found(found.to_rows(), about | {"seed": seed or 0}, shown)
 
 
 @app.command()
@@ -233,37 +275,6 @@ def demo(
     from slencodings.demo import tell
 
     tell(seed, save)
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[tuple[Callable[[str, str], None], Any]]:
-    """What to tell people while files are worked on: notes, and a bar if they are watching."""
-
-    def say(what: str, text: str) -> None:
-        if not quiet:
-            typer.echo(f"{what:<8} {text}", err=True)
-
-    if quiet or not sys.stderr.isatty():
-        yield say, lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    shown = ("{task.description:<8}", BarColumn(), "{task.fields[rate]}", TimeRemainingColumn())
-    columns = [TextColumn(c) if isinstance(c, str) else c for c in shown]
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-
-        def progress(what: str, done: float, total: float | None, unit: str) -> None:
-            if not bar.tasks or bar.tasks[-1].description != what:
-                for task in bar.tasks:
-                    bar.remove_task(task.id)
-                bar.add_task(what, total=total, rate="")
-            task = bar.tasks[-1]
-            rate = f"{done / task.elapsed:,.0f} {unit}/s" if done and task.elapsed else ""
-            bar.update(task.id, completed=done, total=total, rate=rate)
-
-        yield (lambda what, text: console.out(f"{what:<8} {text}", highlight=False)), progress
 
 
 def main() -> NoReturn:
@@ -315,10 +326,12 @@ def in_options(message: str) -> str:
     """
     message = re.sub(r"form='(long|wide)'", r"--\1", message)
     message = re.sub(r"confidence_scale=\((\S+), (\S+)\)", r"--confidence-scale \1-\2", message)
-    message = message.replace("annotator='the column'", "--annotator COLUMN")
+    message = message.replace("`confidence_scale`", "--confidence-scale")
+    message = message.replace("`stated`", "confidence").replace("`methods`", "--method")
+    message = re.sub(r"(annotator|confidence)='the column'", r"--\1 COLUMN", message)
     names = (
         "missing|duplicates|annotator|item|label|operator|confidence|uncertainty|reliability|"
-        "smoothing|values"
+        "smoothing|values|trust"
     )
     message = re.sub(rf"\b({names})=([\d.]*\d)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='([^']*)'", lambda m: f"--{m[1]} {shlex.quote(m[2])}", message)

@@ -1,0 +1,234 @@
+"""The options of the command line: what may be typed, and what is said of it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+Operator = StrEnum("Operator", ["cumulative", "average", "weighted", "constraint"])
+Missing = StrEnum("Missing", ["error", "drop", "trust"])
+Incomplete = StrEnum("Incomplete", ["error", "drop"])
+Duplicates = StrEnum("Duplicates", ["all", "error", "first", "last"])
+Goal = StrEnum("Goal", ["label", "probability", "uncertainty"])
+Format = StrEnum("Format", ["csv", "tsv", "parquet", "jsonl", "json"])
+# As in `slencodings.evidence`, which takes too long to import for a help page.
+VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from slencodings import __version__
+
+        typer.echo(f"slencodings {__version__}")
+        raise typer.Exit
+
+
+def _positive(value: float) -> float:
+    if not 0 < value < float("inf"):
+        raise typer.BadParameter(f"a positive number is needed; {value:g} came. 2 is usual.")
+    return value
+
+
+def scale_of(text: str | None, *, learned: bool = True) -> Any:
+    """The ends of a confidence scale, or `calibrated` where that can be learned."""
+    if text is None or (text == "calibrated" and learned):
+        return text
+    number = r"(-?\d+(?:\.\d+)?)"
+    ends = re.fullmatch(rf"{number}(?:-|:|,|\.\.){number}", text)
+    if not ends or float(ends[1]) == float(ends[2]):
+        raise typer.BadParameter(
+            f"two different ends such as 1-5 or 0-100, or `calibrated`, are needed; {text!r} came.",
+            param_hint="--confidence-scale",
+        )
+    return float(ends[1]), float(ends[2])
+
+
+def check_trust(
+    trust: str, scale: Any, known_better: dict[str, Any], learning: dict[str, Any]
+) -> None:
+    """Refuse what trust makes meaningless, and options of learning where nothing is learned."""
+    for option, value in learning.items():
+        if value is not None and trust != "learned":
+            raise typer.BadParameter(
+                f"it is for `--trust learned`; `--trust {trust}` came.", param_hint=option
+            )
+    if trust == "none":
+        return
+    for option, value in known_better.items():
+        if value is not None:
+            raise typer.BadParameter(
+                f"trust knows this better; `{option} {value}` came with `--trust {trust}`. "
+                "Leave one of them out.",
+                param_hint=option,
+            )
+    if scale is not None and (scale == "calibrated" or trust == "learned"):
+        raise typer.BadParameter(
+            f"trust learns what confidence is worth, on any scale; it came with `--trust {trust}`. "
+            "Leave one of them out.",
+            param_hint="--confidence-scale",
+        )
+
+
+def words(text: str | None) -> list[str] | None:
+    """Words between commas; one that has a comma itself stands in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True)) if text else None
+
+
+def _known_values(text: str) -> str:
+    wrong = [word for word in words(text) or [""] if word not in VALUES]
+    if wrong:
+        raise typer.BadParameter(f"some of {', '.join(VALUES)} are needed; {wrong[0]!r} came.")
+    return text
+
+
+# The options in the order of the help: files, columns, what they mean, opinions, how to run.
+In = Annotated[
+    str,
+    typer.Argument(
+        metavar="IN", help="CSV, TSV, Parquet or JSONL, also gzipped; - is standard input."
+    ),
+]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Where to write: .parquet, .csv, .tsv or .jsonl by name; - is CSV on standard output.",
+    ),
+]
+RowsOut = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="OUT",
+        help="Write all rows and columns: .csv, .tsv, .json or .jsonl by name; - is CSV on "
+        "standard output.  [default: a table to look at]",
+    ),
+]
+InFormat = Annotated[
+    Format | None, typer.Option(help="Format of IN, if its name and content do not tell.")
+]
+
+Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="Found by name if left out.")]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Or K columns of probabilities, with commas."),
+]
+Number = Annotated[str | None, typer.Option(metavar="COLUMN", help="Or one number for all.")]
+
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOW-HIGH",
+        help="Ends of the confidence scale, such as 1-5; or `calibrated`: learned from the crowd."
+        "  [default: 0-1]",
+    ),
+]
+Ends = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOW-HIGH",
+        help="Ends of the confidence scale, such as 1-5, if it is not 0-1.",
+    ),
+]
+Labels = Annotated[
+    str | None, typer.Option(metavar="A,B,...", help="All possible labels, in their order.")
+]
+IfMissing = Annotated[
+    Missing, typer.Option(help="Annotations without confidence, reliability or annotator.")
+]
+IfIncomplete = Annotated[
+    Incomplete, typer.Option(help="Annotations without confidence, reliability or annotator.")
+]
+IfDuplicate = Annotated[Duplicates, typer.Option(help="What one annotator said twice of one item.")]
+
+Trust = Annotated[
+    str,
+    typer.Option(
+        metavar="none|learned|FILE",
+        help="Whom to trust and what confidence and votes are worth: `learned` from the crowd, "
+        "recommended where annotators are known; or a FILE that --save-trust wrote.",
+    ),
+]
+SaveTrust = Annotated[
+    str | None,
+    typer.Option(metavar="FILE.json", help="Keep what was learned, for --trust FILE on new rows."),
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Seed of what is held out in learning.  [default: 0]")
+]
+Smoothing = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Doubt added to each annotation; at 0 one certain annotation silences all others."
+        "  [default: 0.01]",
+    ),
+]
+PriorWeight = Annotated[
+    float,
+    typer.Option(
+        callback=_positive,
+        help="Pseudo-counts of a vacuous opinion; matters for evidence and alpha.",
+    ),
+]
+HowFused = Annotated[Operator, typer.Option(help="How opinions are fused.")]
+Wide = Annotated[
+    bool | None,
+    typer.Option(
+        "--wide/--long", help="A row per item, or per item and label.  [default: wide to 20 labels]"
+    ),
+]
+Values = Annotated[
+    str,
+    typer.Option(metavar="V,...", callback=_known_values, help=f"Any of {', '.join(VALUES)}."),
+]
+
+Gold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN|FILE",
+        help="True labels: a column; K columns of probabilities with commas; or a FILE with item "
+        "and label.",
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Only this one; may be repeated.  [default: all that fit]"),
+]
+Folds = Annotated[int, typer.Option(min=2, help="Parts into which items are dealt.")]
+Bootstrap = Annotated[int, typer.Option(min=0, help="Resamples of items, for intervals.")]
+SortBy = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Order of the rows.  [default: learned reliability]"),
+]
+Groups = Annotated[
+    int, typer.Option(min=0, help="Parts of the items left out in turn, for intervals; 0: none.")
+]
+Budget = Annotated[
+    int | None,
+    typer.Option(min=0, help="Annotations to give away.  [default: what the target needs]"),
+]
+Target = Annotated[float, typer.Option(help="Uncertainty to reach, above 0.")]
+Conflict = Annotated[float, typer.Option(help="Dissonance to bear, from 0 to 1.")]
+WhatFor = Annotated[Goal, typer.Option(help="What annotations should improve.")]
+Capacity = Annotated[
+    int | None,
+    typer.Option(min=0, help="Annotations that each annotator can give.  [default: spread]"),
+]
+Limit = Annotated[int, typer.Option(min=1, help="Rows of the table to look at.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Say all details; show where an error came from.")
+]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+]

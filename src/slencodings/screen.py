@@ -1,0 +1,76 @@
+"""What people see on a terminal: notes, bars and tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+
+Say = Callable[[str, str], None]
+Progress = Callable[[str, float, float | None, str], None]
+
+
+@contextmanager
+def notes(quiet: bool) -> Iterator[tuple[Say, Progress]]:
+    """What to tell people while files are worked on: notes, and a bar if they are watching."""
+
+    def say(what: str, text: str) -> None:
+        if not quiet:
+            typer.echo(f"{what:<8} {text}", err=True)
+
+    if quiet or not sys.stderr.isatty():
+        yield say, lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    shown = ("{task.description:<8}", BarColumn(), "{task.fields[rate]}", TimeRemainingColumn())
+    columns = [TextColumn(c) if isinstance(c, str) else c for c in shown]
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+
+        def progress(what: str, done: float, total: float | None, unit: str) -> None:
+            if not bar.tasks or bar.tasks[-1].description != what:
+                for task in bar.tasks:
+                    bar.remove_task(task.id)
+                bar.add_task(what, total=total, rate="")
+            task = bar.tasks[-1]
+            rate = f"{done / task.elapsed:,.0f} {unit}/s" if done and task.elapsed else ""
+            bar.update(task.id, completed=done, total=total, rate=rate)
+
+        yield (lambda what, text: console.out(f"{what:<8} {text}", highlight=False)), progress
+
+
+def show(heads: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequence[str] = ()) -> None:
+    """Print a table, on a terminal as wide as that is: first the spare columns give way.
+
+    The first column and those of words go left, numbers right.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    # A pipe has no width to keep to.
+    room = console.width if console.is_terminal else 10_000
+    kept = list(range(len(heads)))
+    widths = [max(len(row[k]) for row in [heads, *cells]) + 3 for k in kept]
+    for name in spare:
+        if sum(widths[k] for k in kept) > room and name in heads:
+            kept.remove(heads.index(name))
+    if not console.is_terminal:
+        console = Console(width=sum(widths) + 1)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for k in kept:
+        words = k == 0 or any(row[k].strip(" -.,%*0123456789") not in ("", "inf") for row in cells)
+        interval = all(" to " in row[k] or not row[k] for row in cells)
+        table.add_column(Text(heads[k]), justify="left" if words and not interval else "right")
+    for row in cells:
+        # As text: what comes from data is no markup.
+        table.add_row(*(Text(row[k]) for k in kept))
+    console.print(table)
+    if len(kept) < len(heads):
+        hidden = ", ".join(head for k, head in enumerate(heads) if k not in kept)
+        typer.echo(f"(not shown for want of room: {hidden}; -o FILE has all)")

@@ -1,0 +1,245 @@
+"""Whole crowds from files: what is read, and the verbs that look at them."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+from slencodings.crowds import read_crowd, weigh
+
+CROWD = """\
+post,worker,answer,sure,trust,expert,p_no,p_yes
+p1,ann,yes,4,0.9,yes,0.2,0.8
+p1,bob,yes,2,0.6,yes,0.2,0.8
+p1,cy,no,1,0.7,yes,0.2,0.8
+p2,ann,no,3,0.9,no,1.0,0.0
+p2,bob,no,0,0.6,no,1.0,0.0
+p3,cy,yes,4,0.7,,0.5,0.5
+"""
+ROLES = {"confidence": "sure", "reliability": "trust"}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "crowd.csv").write_text(CROWD)
+    return tmp_path
+
+
+def notes():
+    told = []
+    return told, lambda what, text: told.append(f"{what} {text}")
+
+
+def test_confidence_outside_0_to_1_is_kept_as_stated_and_not_taken_at_its_word(here):
+    told, say = notes()
+    crowd = read_crowd("crowd.csv", columns=ROLES, say=say)
+    assert crowd.annotations.items.tolist() == ["p1", "p2", "p3"]
+    assert crowd.annotations.uncertainty.tolist() == [0] * 6
+    assert crowd.stated.tolist() == [4, 2, 1, 3, 0, 4]
+    assert crowd.reliability.tolist() == [0.9, 0.6, 0.7, 0.9, 0.6, 0.7]
+    assert crowd.truth is None
+    assert any("--confidence-scale 0-4 also takes it at its word" in text for text in told)
+    assert "read crowd.csv: 6 annotations of 3 items by 3 annotators, 2 labels" in told
+
+
+def test_a_scale_gives_uncertainty_too(here):
+    crowd = read_crowd("crowd.csv", columns=ROLES, confidence_scale=(0, 4))
+    np.testing.assert_allclose(crowd.annotations.uncertainty, [0, 0.5, 0.75, 0.25, 1, 0])
+    assert crowd.stated.tolist() == [4, 2, 1, 3, 0, 4]
+
+
+def test_uncertainty_is_taken_as_it_is(here):
+    (here / "u.csv").write_text("item,label,annotator,uncertainty\na,x,m,0.25\na,y,n,1\n")
+    crowd = read_crowd("u.csv", columns={})
+    assert crowd.annotations.uncertainty.tolist() == [0.25, 1]
+    assert crowd.stated is None
+
+
+def test_numbers_in_0_to_1_are_taken_at_their_word(here):
+    (here / "c.csv").write_text("item,label,confidence\na,x,0.25\na,y,1\n")
+    crowd = read_crowd("c.csv", columns={})
+    assert crowd.annotations.uncertainty.tolist() == [0.75, 0]
+    assert crowd.reliability is None
+
+
+@pytest.mark.parametrize(
+    ("gold", "truth"),
+    [
+        ("expert", [[0, 1], [1, 0], [math.nan, math.nan]]),
+        ("p_no,p_yes", [[0.2, 0.8], [1, 0], [0.5, 0.5]]),
+        ("gold.csv", [[0, 1], [0.5, 0.5], [math.nan, math.nan]]),
+        ("gold.jsonl", [[math.nan, math.nan], [1, 0], [math.nan, math.nan]]),
+    ],
+)
+def test_gold_is_a_column_columns_or_a_file(here, gold, truth):
+    (here / "gold.csv").write_text("item,label\np1,yes\np2,no\np2,yes\nelsewhere,no\n")
+    (here / "gold.jsonl").write_text('{"item": "p2", "label": "no"}\n')
+    crowd = read_crowd("crowd.csv", columns=ROLES, gold=gold)
+    np.testing.assert_array_equal(crowd.truth, truth)
+
+
+def test_gold_that_makes_no_sense_is_told(here):
+    (here / "other.csv").write_text("item,label\np1,maybe\n")
+    cases = {
+        "worker": "must say the same in all rows of an item; 2 items have several, first 'p1'",
+        "p_no": "labels that nobody gave, first '0.2'",
+        "p_no,p_yes,trust": "needs a column for each of the 2 labels, in their order; 3 came",
+        "missing.csv": "must be a column, columns with commas, or a file; 'missing.csv' came",
+        "other.csv": "1 labels that nobody gave, first 'maybe'.*--labels A,B",
+    }
+    for gold, words in cases.items():
+        with pytest.raises(ValueError, match=words):
+            read_crowd("crowd.csv", columns=ROLES, gold=gold)
+
+
+def test_rows_without_numbers_are_an_error_or_dropped(here):
+    (here / "gaps.csv").write_text(CROWD.replace("bob,yes,2", "bob,yes,"))
+    with pytest.raises(ValueError, match="missing"):
+        read_crowd("gaps.csv", columns=ROLES)
+    told, say = notes()
+    crowd = read_crowd("gaps.csv", columns=ROLES, missing="drop", say=say)
+    assert len(crowd.annotations.item) == 5
+    assert "note 1 rows have no sure or trust and are left out" in told
+
+
+def test_weighing_uses_what_the_file_tells_or_learns_it(here):
+    given = read_crowd("crowd.csv", columns=ROLES)
+    opinion, trusted, doubt = weigh(given)
+    np.testing.assert_allclose(trusted, [0.9, 0.6, 0.7])
+    assert doubt == 0
+    assert opinion.uncertainty.shape == (3,)
+    told, say = notes()
+    opinion, trusted, doubt = weigh(given._replace(reliability=None), say=say)
+    assert told[0].startswith("learned trust: held-out vote log-loss")
+    assert np.all((trusted > 0) & (trusted < 1))
+    assert 0 <= doubt < 1
+    assert opinion.uncertainty.shape == (3,)
+
+
+def sle(monkeypatch, capsys, *words):
+    from slencodings.cli import main
+
+    monkeypatch.setattr("sys.argv", ["sle", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    out, err = capsys.readouterr()
+    return stop.value.code, out, err
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """A small part of the embedded crowd as a file."""
+    from slencodings.datasets import crowd_table, digits_crowd
+
+    crowd = digits_crowd(rng=0)
+    path = tmp_path_factory.mktemp("crowd") / "digits.csv"
+    table = crowd_table(crowd.annotations, crowd.reliability)
+    gold = dict(zip(crowd.annotations.items.tolist(), crowd.gold.tolist(), strict=True))
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*table, "gold"])
+        for row in zip(*(column.tolist() for column in table.values()), strict=True):
+            if row[0] < "digit-0150":
+                writer.writerow([*row, gold[row[0]]])
+    return path
+
+
+def test_sle_compare_shows_a_table_and_what_it_says(monkeypatch, capsys, digits):
+    how = ["--gold", "gold", "--bootstrap", 20, "--method", "majority vote", "--method"]
+    code, out, err = sle(monkeypatch, capsys, "compare", digits, *how, "sle, KAPPA")
+    assert code == 0
+    assert "columns  item = item, annotator = annotator, label = label" in err
+    assert "150 items" in out
+    assert "5 folds, 20 resamples of items, seed 0" in out
+    header = next(line for line in out.splitlines() if line.startswith("method"))
+    assert {"votes", "direct", "accuracy"} <= set(header.split())
+    assert "majority vote" in out
+    assert "Right most often" in out
+
+
+def test_sle_compare_writes_all_columns(monkeypatch, capsys, digits, tmp_path):
+    how = ["--bootstrap", 20, "--method", "majority vote", "--seed", 3, "-q", "-o"]
+    for name in ("rows.csv", "rows.tsv", "rows.json", "rows.jsonl"):
+        code, out, err = sle(monkeypatch, capsys, "compare", digits, *how, tmp_path / name)
+        assert (code, out, err) == (0, "", "")
+    whole = json.loads((tmp_path / "rows.json").read_text())
+    assert whole["about"]["seed"] == 3
+    (row,) = whole["rows"]
+    assert row["direct"] == "inf"
+    assert float(row["direct"]) == math.inf
+    assert json.loads((tmp_path / "rows.jsonl").read_text()).keys() == row.keys()
+    for name, delimiter in (("rows.csv", ","), ("rows.tsv", "\t")):
+        with (tmp_path / name).open() as file:
+            (read,) = csv.DictReader(file, delimiter=delimiter)
+        assert float(read["votes"]) == row["votes"]
+    code, out, _ = sle(monkeypatch, capsys, "compare", digits, *how, "-")
+    assert out.splitlines()[0] == (tmp_path / "rows.csv").read_text().splitlines()[0]
+
+
+def test_sle_reliability_shows_and_writes_every_annotator(monkeypatch, capsys, digits, tmp_path):
+    code, out, _ = sle(monkeypatch, capsys, "reliability", digits, "--groups", 2)
+    assert code == 0
+    assert "Whom to trust (50 in all" in out
+    target = tmp_path / "whom.json"
+    code, _, err = sle(monkeypatch, capsys, "reliability", digits, "--groups", 0, "-o", target)
+    assert code == 0
+    assert f"{target}: 50 rows" in err
+    rows = json.loads(target.read_text())["rows"]
+    assert len(rows) == 50
+    assert sum(row["annotations"] for row in rows) == 750
+
+
+def test_sle_triage_says_what_to_annotate_next(monkeypatch, capsys, digits, tmp_path):
+    code, out, err = sle(
+        monkeypatch, capsys, "triage", digits, "--budget", 7, "--limit", 3, "--target", 0.05
+    )
+    assert code == 0
+    assert "Planned: 7 annotations" in out
+    assert len(out.split("\n\n")[1].splitlines()) == 4
+    assert "reliability = reliability" in err
+    target = tmp_path / "next.csv"
+    sle(monkeypatch, capsys, "triage", digits, "--budget", 7, "-o", target)
+    with target.open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 150
+    assert sum(int(row["planned"]) for row in rows) == 7
+    assert sum(len(json.loads(row["annotators"])) for row in rows) == 7
+    plain = tmp_path / "plain.csv"
+    plain.write_text("\n".join(",".join(r.split(",")[:3]) for r in digits.read_text().split()))
+    code, out, err = sle(monkeypatch, capsys, "triage", plain, "--limit", 1)
+    assert code == 0
+    assert "learned  trust: held-out vote log-loss" in err
+
+
+def test_wrong_use_of_the_verbs_is_told(monkeypatch, capsys, digits, tmp_path):
+    code, _, err = sle(monkeypatch, capsys, "compare", digits, "-o", "rows.xlsx")
+    assert code == 1
+    assert "chooses its format: .csv, .tsv, .json or .jsonl; 'rows.xlsx' came" in err
+    code, _, err = sle(monkeypatch, capsys, "compare", digits, "--method", "votes")
+    assert code == 1
+    assert "--method must be some of 'majority vote'" in err
+    code, _, err = sle(monkeypatch, capsys, "triage", digits, "--target", 0)
+    assert code == 1
+    assert "uncertainty to reach, in (0, 1]; 0.0 came" in err
+    code, _, err = sle(monkeypatch, capsys, "compare", digits, "--confidence-scale", "calibrated")
+    assert code == 2
+    nobody = tmp_path / "nobody.csv"
+    nobody.write_text("item,label\na,x\na,y\n")
+    code, _, err = sle(monkeypatch, capsys, "reliability", nobody)
+    assert code == 1
+    assert "--annotator" in err
+    kept = tmp_path / "kept.json"
+    kept.write_text("old")
+    code, _, err = sle(monkeypatch, capsys, "reliability", nobody, "-o", kept)
+    assert kept.read_text() == "old"
+
+
+def test_hostile_names_are_shown_as_they_are(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text("item,annotator,label\n[red]x[/],a,[b]\n[red]x[/],b,[b]\n:),a,c\n:),b,c\n")
+    code, out, _ = sle(monkeypatch, capsys, "triage", path)
+    assert code == 0
+    assert "[red]x[/]" in out
