@@ -84,17 +84,6 @@ def test_sle_of_a_unanimous_crowd_is_one_hot():
     np.testing.assert_array_equal(opinion.probability, [[0, 1], [1, 0]])
 
 
-@given(seeds, st.booleans())
-def test_sle_ignores_row_order(rng, soft):
-    a = crowd(rng, R=30, soft=soft)
-    p = rng.permutation(30)
-    shuffled = replace(
-        a, item=a.item[p], annotator=a.annotator[p], y=a.y[p], uncertainty=a.uncertainty[p]
-    )
-    r = rng.random(3)
-    assert_same_opinion(sle(shuffled, reliability=r), sle(a, reliability=r))
-
-
 def test_sle_of_an_item_nobody_annotated_is_vacuous_with_its_base_rate():
     opinion = sle(votes([0], N=2), base_rate={0: 0.9, 1: 0.1})
     np.testing.assert_array_equal(opinion.uncertainty[1], 1)

@@ -229,14 +229,6 @@ def test_who_judges_an_item_twice_counts_once_by_the_mean():
     assert_same(crowdtruth(again), crowdtruth(annotations_of([0, 0, 0], [0, 1, 2], [0, 0, 1])))
 
 
-def test_a_label_that_is_not_expected_is_refused_where_it_enters_and_never_lost():
-    said = {"item": [1, 1, 1], "who": ["a", "b", "c"], "label": ["yes", "no", "maybe"]}
-    with pytest.raises(ValueError, match="maybe"):
-        from_table(said, item="item", annotator="who", label="label", labels=["no", "yes"])
-    a = from_table(said, item="item", annotator="who", label="label")
-    np.testing.assert_allclose(crowdtruth(a).probability, 1 / 3)
-
-
 def test_the_tolerance_is_one():
     case = ORACLE["hard"]
     a = annotations_of(case["item"], case["annotator"], case["vectors"])

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ from hypothesis import strategies as st
 from learning import (
     accuracy,
     assert_is_aggregate,
-    assert_same_for_any_names,
     crowd,
     make,
     odd_crowds,
@@ -152,13 +150,6 @@ def test_the_bound_of_one_coin_is_the_evidence_too():
 # Laws
 
 
-@given(seeds, st.booleans(), st.booleans(), st.sampled_from([0, 1.0]))
-@both
-def test_names_and_order_do_not_matter(method, rng, soft, unsure, s):
-    a = crowd(rng, soft=soft, unsure=unsure)
-    assert_same_for_any_names(partial(method, prior_strength=s, n_iter=20), a, rng, 1e-6)
-
-
 @given(seeds)
 @both
 def test_row_order_does_not_even_change_rounding(method, rng):
@@ -187,14 +178,6 @@ def test_one_annotator_is_believed(method, s, sizes):
 
 
 @both
-def test_certain_soft_labels_are_labels(method):
-    a = crowd(np.random.default_rng(3))
-    soft = method(replace(a, y=a.vectors))
-    assert_close(soft.probability, method(a).probability, 1e-12)
-    assert_close(soft.reliability, method(a).reliability, 1e-12)
-
-
-@both
 def test_half_an_annotation_twice_is_one(method):
     a = crowd(np.random.default_rng(3))
     twice = make(
@@ -206,27 +189,6 @@ def test_half_an_annotation_twice_is_one(method):
     )
     assert_close(method(twice).probability, method(a).probability, 1e-10)
     assert not np.allclose(method(twice, use_confidence=False).probability, method(a).probability)
-
-
-@both
-def test_an_annotation_without_confidence_counts_for_nothing(method):
-    a = crowd(np.random.default_rng(4))
-    silent = replace(a, uncertainty=(a.annotator == 4).astype(float))
-    keep = a.annotator != 4
-    without = make(a.item[keep], a.annotator[keep], a.y[keep], N=12, M=5)
-    assert_close(method(silent).probability, method(without).probability, 1e-12)
-
-
-@both
-def test_an_item_nobody_labelled_gets_the_prior(method):  # trap 9
-    a = from_table(
-        {"i": [1, 1, 2, 2, 3], "w": [1, 2, 1, 2, 1], "y": ["a", "a", "b", "a", None]},
-        item="i",
-        annotator="w",
-        label="y",
-    )
-    before = method(a, n_iter=5, tol=0).details["prior"]
-    assert_close(method(a, n_iter=6, tol=0).probability[2], before, 1e-12)
 
 
 @both

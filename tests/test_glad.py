@@ -1,5 +1,4 @@
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ from hypothesis import strategies as st
 from learning import (
     accuracy,
     assert_is_aggregate,
-    assert_same_for_any_names,
     crowd,
     make,
     odd_crowds,
@@ -76,13 +74,6 @@ def test_no_other_optimiser_finds_more_from_the_same_start():
     )
     got = glad(a).details
     assert got["log_posterior"] == pytest.approx(-found.fun, abs=1e-5)
-
-
-@settings(max_examples=25)
-@given(seeds, st.booleans(), st.booleans())
-def test_names_and_order_do_not_matter(rng, soft, unsure):
-    a = crowd(rng, soft=soft, unsure=unsure)
-    assert_same_for_any_names(partial(glad, tol=1e-8, n_iter=1000), a, rng, 1e-5)
 
 
 @odd_crowds

@@ -13,10 +13,8 @@ from learning import (
     of,
     one_item,
     oracles,
-    renamed,
     rte,
     seeds,
-    shuffled,
 )
 from scipy.special import digamma
 
@@ -103,34 +101,6 @@ def test_mace_does_what_it_says(method, rng, soft, unsure, with_gold):
     assert got.details["log_likelihood"] == pytest.approx([log], abs=1e-8)  # trap 10
 
 
-@methods
-@given(rng=seeds, soft=st.booleans())
-def test_names_and_order_do_not_matter_when_the_start_moves_with_them(method, rng, soft):
-    a = crowd(rng, soft=soft, unsure=True)
-    items, annotators, labels = rng.permutation(12), rng.permutation(5), rng.permutation(3)
-    theta, xi = start(rng, 5, 3)
-    back = np.argsort(annotators)
-    plain = mace(a, method=method, initial=(theta, xi), n_iter=20)
-    moved = mace(
-        shuffled(renamed(a, items, annotators, labels), rng),
-        method=method,
-        initial=(theta[back], xi[back][:, np.argsort(labels)]),
-        n_iter=20,
-    )
-    expected = plain.probability[np.argsort(items)][:, np.argsort(labels)]
-    np.testing.assert_allclose(moved.probability, expected, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(moved.reliability, plain.reliability[back], rtol=0, atol=1e-6)
-
-
-@methods
-def test_row_order_changes_nothing(method):  # trap 1
-    rng = np.random.default_rng(0)
-    a = crowd(rng, N=400, M=20, K=4, R=2000)
-    plain = mace(a, method=method, n_restarts=2)
-    moved = mace(shuffled(a, rng), method=method, n_restarts=2)
-    np.testing.assert_array_equal(moved.probability, plain.probability)
-
-
 def test_order_of_appearance_in_a_table_changes_nothing():  # trap 1
     rng = np.random.default_rng(0)
     a = crowd(rng, N=100, M=8, K=4, R=500)
@@ -197,13 +167,6 @@ def test_odd_crowds_have_an_answer(method, a):  # traps 3 and 9
     silent = a.sums(1 - a.uncertainty).sum(-1) == 0
     np.testing.assert_allclose(got.probability[silent], 1 / len(a.labels))
     sle(a, reliability=got.reliability)
-
-
-@methods
-def test_one_annotator_is_believed(method):
-    y = np.asarray([0, 1, 1, 2, 1])
-    got = mace(make(np.arange(5), np.zeros(5), y), method=method)
-    np.testing.assert_array_equal(got.probability.argmax(-1), y)
 
 
 @methods

@@ -113,18 +113,6 @@ def test_less_than_chance_is_no_trust_and_one_label_is_full_agreement():
     np.testing.assert_array_equal(opinion.probability, [[1, 0], [1, 0]])
 
 
-@given(seeds, st.booleans(), st.booleans())
-def test_order_and_names_do_not_matter(rng, soft, chance):
-    a = crowd(rng, soft=soft)
-    p = rng.permutation(25)
-    items, people, labels = (rng.permutation(n) for n in (6, 5, 3))
-    y = a.y[:, labels] if soft else labels[a.y]
-    b = replace(a, item=items[a.item][p], annotator=people[a.annotator][p], y=y[p])
-    got, expected = (reliability_opinion(x, chance=chance) for x in (b, a))
-    for x, y in zip(got.rows(people), expected, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
-
-
 def test_it_feeds_discount_and_the_encoding():
     crowded = read([1, 1, 2, 2, 1], "ababc", [0, 0, 0, 1, 1])
     opinion = reliability_opinion(crowded)

@@ -38,7 +38,7 @@ def glad(
 
     Returns
     -------
-    `reliability` (M,) is p(right) on an item of average log-ease; `details` has ability (M,),
+    `reliability` (M,) is p(right) on a labelled item of average log-ease; `details` has ability (M,),
     ease (N,) exp(b), log_posterior, converged, iterations.
 
     Examples
@@ -75,9 +75,11 @@ def glad(
     z, iterations, converged = _climb(learn, np.zeros(M + N), n_iter, tol)
     q, value, _ = learn(z)
     a, b = np.split(1 + unit * z, [M])
+    # Items that nobody labelled know nothing of their ease.
+    labelled = np.unique(said.item)
     return Aggregate(
         q,
-        right(a * np.exp(np.mean(b) if N else 1.0)),
+        right(a * np.exp(np.mean(b[labelled]) if len(labelled) else 1.0)),
         {
             "ability": a,
             "ease": np.exp(b),
