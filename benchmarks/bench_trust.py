@@ -64,17 +64,12 @@ def crowds() -> dict[str, Callable[[], tuple[Annotations, Any]]]:
     }
 
 
-def some(said: Annotations, keep: np.ndarray) -> Annotations:
-    names = ("item", "annotator", "y", "uncertainty")
-    return replace(said, **{name: getattr(said, name)[keep] for name in names})
-
-
 def folds(said: Annotations, stated: Any, n: int, seed: int) -> Iterator[Any]:
     fold = np.random.default_rng(seed).permutation(len(said.items)) % n
     for f in range(n):
         for_test = fold[said.item] == f
         yield [
-            (some(said, keep), None if stated is None else stated[keep])
+            (said.rows(keep), None if stated is None else stated[keep])
             for keep in (~for_test, for_test)
         ]
 

@@ -44,10 +44,7 @@ def crowd(rng, *, N=12, M=5, K=3, R=60, soft=False, unsure=False):
 
 
 def shuffled(a, rng):
-    p = rng.permutation(len(a.item))
-    return replace(
-        a, item=a.item[p], annotator=a.annotator[p], y=a.y[p], uncertainty=a.uncertainty[p]
-    )
+    return a.rows(rng.permutation(len(a.item)))
 
 
 def renamed(a, items, annotators, labels):

@@ -20,15 +20,10 @@ from slencodings.trust import learn_trust
 NEARLY = {"SLE, learned": 1e-2, "GLAD": 1e-4, "SLE, GLAD": 1e-4}
 
 
-def some(a, keep):
-    names = ("item", "annotator", "y", "uncertainty")
-    return replace(a, **{name: getattr(a, name)[keep] for name in names})
-
-
 def once(a):
     """Only the first word of each annotator on each item."""
     pairs = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)[1]
-    return some(a, np.sort(pairs))
+    return a.rows(np.sort(pairs))
 
 
 def confident(rng, **how):
@@ -177,7 +172,7 @@ def test_what_nobody_expected_teaches_no_habit():
 
 def test_scores_are_those_of_the_metrics_module():
     c = confident(np.random.default_rng(3), N=40, R=200)
-    train, test = (Crowd(some(c.annotations, c.annotations.item % 2 == k)) for k in (0, 1))
+    train, test = (Crowd(c.annotations.rows(c.annotations.item % 2 == k)) for k in (0, 1))
     method = methods_for(train)["SLE, one count each"]
     from slencodings.comparison.held_out import _score
 
@@ -203,7 +198,7 @@ def test_learned_trust_is_scored_as_it_scores_itself():
     fold, losses = _deal(a, 2, rng), np.full(len(a.item), np.nan)
     for f in (0, 1):
         test = (fold == f)[a.item]
-        losses[test] = learn_trust(some(a, ~test)).log_loss(some(a, test))
+        losses[test] = learn_trust(a.rows(~test)).log_loss(a.rows(test))
     assert found.rows[0]["votes"] == pytest.approx(np.nanmean(losses), abs=1e-12)
 
 
@@ -251,7 +246,7 @@ def test_row_order_does_not_matter(name):
     stated = rng.integers(1, 4, len(a.item)).astype(float)
     r = rng.uniform(0, 1, len(a.item))
     one = compare(a, stated, reliability=r, methods=[name], bootstrap=5)
-    two = compare(some(a, p), stated[p], reliability=r[p], methods=[name], bootstrap=5)
+    two = compare(a.rows(p), stated[p], reliability=r[p], methods=[name], bootstrap=5)
     for score in ("votes", "own", "brier"):
         near = NEARLY.get(name, 1e-9)
         assert one.rows[0][score] == pytest.approx(two.rows[0][score], abs=near)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -58,6 +58,16 @@ class Annotations:
         if self.soft:
             return self.y
         return np.eye(len(self.labels), dtype=np.float64)[self.y]
+
+    def rows(self, index: Any) -> Annotations:
+        """Take some of the annotations; items, annotators and labels stay, so codes still fit.
+
+        >>> said = from_table({"item": ["p", "q"], "label": [1, 0]}, item="item", label="label")
+        >>> said.rows([1]).item, said.rows([1]).items
+        (array([1]), array(['p', 'q'], dtype=object))
+        """
+        names = ("item", "annotator", "y", "uncertainty")
+        return replace(self, **{name: getattr(self, name)[index] for name in names})
 
     def sums(self, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Add up the labels of each item, each times its weight: an array (N, K).

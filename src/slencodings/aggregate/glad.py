@@ -38,8 +38,8 @@ def glad(
 
     Returns
     -------
-    `reliability` (M,) is p(right) on a labelled item of average log-ease; `details` has ability (M,),
-    ease (N,) exp(b), log_posterior, converged, iterations.
+    `reliability` (M,) is p(right) at the mean log-ease of labelled items; `details` has ability
+    (M,), ease (N,) exp(b), log_posterior, converged, iterations.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,13 +195,7 @@ def filter_by_reliability(
         threshold = float(np.quantile(known, quantile)) if len(known) else -np.inf
     limit = float(threshold if threshold is not None else -np.inf)
     low = per_row < limit
-    left = replace(
-        annotations,
-        item=item[~low],
-        annotator=who[~low],
-        y=annotations.y[~low],
-        uncertainty=annotations.uncertainty[~low],
-    )
+    left = annotations.rows(~low)
     return left, Filtered(
         threshold=limit,
         annotators=annotations.annotators[np.setdiff1d(who, left.annotator)].tolist(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,7 +178,7 @@ def _fit(
     Nothing tells the errors of who shares no item, or is never sure at all, from those of others;
     Dawid-Skene and MACE give their priors then, which say nothing about the annotator.
     """
-    heard = _shared_items(_rows(annotations, annotations.uncertainty < 1)) > 0
+    heard = _shared_items(annotations.rows(annotations.uncertainty < 1)) > 0
     values: dict[str, Floats] = {}
     notes: list[str] = []
     ridge, start = (None, None) if like is None else (like.ridge, like.start)
@@ -220,11 +219,6 @@ def _shared_items(annotations: Annotations) -> Ints:
     return np.bincount(said.annotator, minlength=len(annotations.annotators))
 
 
-def _rows(annotations: Annotations, keep: NDArray[np.bool_]) -> Annotations:
-    names = "item", "annotator", "y", "uncertainty"
-    return replace(annotations, **{name: getattr(annotations, name)[keep] for name in names})
-
-
 def _intervals(
     annotations: Annotations,
     stated: Floats,
@@ -252,7 +246,7 @@ def _intervals(
     refits: dict[str, list[Floats]] = {name: [] for name in names}
     for g in range(G):
         keep = group[annotations.item] != g
-        again = _fit(_rows(annotations, keep), stated[keep], names, rng, fit)
+        again = _fit(annotations.rows(keep), stated[keep], names, rng, fit)
         for name in names:
             refits[name].append(again.values[name])
         progress(2 + g, 1 + G)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -183,9 +183,8 @@ def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> NDArray[np.in
 
 def _some(crowd: Crowd, keep: NDArray[np.bool_]) -> Crowd:
     a, stated, r = crowd
-    names = ("item", "annotator", "y", "uncertainty")
     return Crowd(
-        replace(a, **{name: getattr(a, name)[keep] for name in names}),
+        a.rows(keep),
         None if stated is None else stated[keep],
         None if r is None else r[keep],
     )
