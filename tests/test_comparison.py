@@ -9,7 +9,7 @@ import pytest
 from learning import crowd, make
 
 from slencodings import aggregate, metrics
-from slencodings.comparison import compare, gold, methods, others
+from slencodings.comparison import compare, methods, others
 from slencodings.comparison.methods import methods_for
 from slencodings.comparison.others import Counts, Crowd, Model, crowd_habits, own_habits
 from slencodings.datasets.rte import rte
@@ -327,23 +327,6 @@ def test_losses_are_infinite_where_what_was_said_got_no_chance():
     assert row["votes"] < 1
     two = compare(a, methods=["majority vote", "soft votes"], bootstrap=20)
     assert "inf" in str(two)
-
-
-@pytest.mark.parametrize("K", [2, 5])
-def test_gold_scores_are_those_of_scikit_learn(K):
-    sklearn = pytest.importorskip("sklearn.metrics")
-    rng = np.random.default_rng(K)
-    truth, p = rng.integers(0, K, 80), rng.dirichlet(np.ones(K), 80)
-    T = np.eye(K)[truth]
-    assert gold.shares_right(T, p).mean() == sklearn.accuracy_score(truth, p.argmax(axis=1))
-    expected = sklearn.f1_score(truth, p.argmax(axis=1), average="macro")
-    assert gold.macro_f1(T, p) == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_tie_counts_half():
-    T, p = np.eye(2)[[0, 1]], np.asarray([[0.5, 0.5], [0.5, 0.5]])
-    assert gold.shares_right(T, p).tolist() == [0.5, 0.5]
-    assert gold.macro_f1(T, p) == 0.5
 
 
 def test_gold_comes_as_names_codes_or_a_soft_truth():

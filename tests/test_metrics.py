@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
+from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
 
 from slencodings import discount, encode, fuse
 from slencodings.metrics import (
+    auroc,
+    brier,
+    calibration_error,
+    cross_entropy,
     entropy_correlation,
     entropy_similarity,
     held_out_log_loss,
     jsd,
+    macro_f1,
+    shares_right,
 )
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
@@ -243,9 +250,114 @@ def test_annotations_worth_nothing_leave_the_base_rate():
     np.testing.assert_allclose(impossible, [math.inf, 0])
 
 
+# Labels, calibration and ranks
+
+
+@given(seeds, st.integers(2, 5))
+def test_labels_are_scored_as_by_scikit_learn(rng, K):
+    labels, q = rng.integers(0, K, 9), rng.dirichlet(np.ones(K), 9)
+    p, top = np.eye(K)[labels], q.argmax(axis=1)
+    names = np.arange(K)
+    assert np.mean(shares_right(p, q)) == pytest.approx(accuracy_score(labels, top))
+    assert macro_f1(p, q) == pytest.approx(f1_score(labels, top, average="macro"))
+    assert np.mean(cross_entropy(p, q)) == pytest.approx(log_loss(labels, q, labels=names))
+    # scikit-learn scores one label against the rest
+    each = [brier_score_loss(labels == k, q[:, k], pos_label=True) for k in names]
+    assert np.mean(brier(p, q)) == pytest.approx(math.fsum(each))
+
+
+def test_labels_that_tie_are_right_in_parts_whatever_their_order():
+    thirds = np.full((1, 3), 1 / 3)
+    for k in range(3):
+        assert shares_right(np.eye(3)[[k]], thirds) == pytest.approx(1 / 3)
+        assert calibration_error(np.eye(3)[[k]], thirds) == pytest.approx(0, abs=1e-15)
+    assert shares_right([[0.5, 0.5, 0]], [[0.4, 0.2, 0.4]]) == pytest.approx(0.25)
+    tie = [0.1 + 0.2, 0.3, 0.2, 0.2]
+    np.testing.assert_array_equal(shares_right(np.eye(4), [tie] * 4), [0.5, 0.5, 0, 0])
+    assert macro_f1([[0.5, 0.5, 0]], [[1, 0, 0]]) == pytest.approx((2 * 0.5 / 1.5 + 0) / 2)
+
+
+def calibration_by_hand(p, q, bins):
+    """Every bin in turn, its mean truth against its mean claim."""
+    error = 0.0
+    for j in range(bins):
+        inside = [i for i in range(len(q)) if j / bins < max(q[i]) <= (j + 1) / bins]
+        if inside:
+            true = sum(p[i][int(np.argmax(q[i]))] for i in inside) / len(inside)
+            said = sum(max(q[i]) for i in inside) / len(inside)
+            error += len(inside) / len(q) * abs(true - said)
+    return error
+
+
+@given(seeds, st.integers(2, 5), st.integers(1, 20))
+def test_calibration_error_is_that_of_every_bin_in_turn(rng, K, bins):
+    q = rng.dirichlet(np.ones(K), 30)
+    for p in (np.eye(K)[rng.integers(0, K, 30)], distributions(rng, 30, K=K)):
+        expected = calibration_by_hand(p.tolist(), q.tolist(), bins)
+        assert calibration_error(p, q, bins=bins) == pytest.approx(expected, abs=1e-12)
+    assert calibration_error(q, q, bins=bins) == pytest.approx(0, abs=1e-12)
+
+
+@given(seeds, st.integers(2, 12))
+def test_auroc_is_that_of_scikit_learn_with_ties_and_in_parts(rng, N):
+    score = rng.integers(0, 4, N) / 3
+    positive = rng.integers(0, 2, N)
+    positive[:2] = 0, 1
+    assert auroc(positive, score) == pytest.approx(roc_auc_score(positive, score), abs=1e-12)
+    parts = rng.uniform(0.1, 0.9, N)
+    weight, both = np.concatenate([parts, 1 - parts]), np.repeat([1, 0], N)
+    expected = roc_auc_score(both, np.tile(score, 2), sample_weight=weight)
+    assert auroc(parts, score) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_certain_label_may_be_a_hair_above_one():
+    hair = np.asarray([[0.95, 0.05], [1 + 2**-52, 0.0]])
+    assert calibration_error([[1, 0], [0, 1]], hair) == pytest.approx((1 - 0.05) / 2)
+    np.testing.assert_array_equal(cross_entropy([[1, 0]], hair[1:]), [0])
+
+
+def test_scores_of_nothing_are_nan():
+    none = np.ones((0, 2))
+    assert math.isnan(calibration_error(none, none))
+    assert math.isnan(macro_f1(none, none))
+    assert math.isnan(auroc([], []))
+    assert math.isnan(auroc([True, True], [0.1, 0.2]))
+    assert auroc([True, False], [math.inf, -math.inf]) == 1
+
+
 # What it refuses
 
-DISTRIBUTIONS = (jsd, entropy_similarity, entropy_correlation)
+
+@pytest.mark.parametrize("bins", [0, -1, 2.5])
+def test_calibration_error_refuses_bins_that_are_none(bins):
+    with pytest.raises(ValueError, match=r"`bins` must be a whole number of at least 1.*15"):
+        calibration_error([[1.0, 0.0]], [[1.0, 0.0]], bins=bins)
+
+
+@pytest.mark.parametrize(
+    ("positive", "score", "words"),
+    [
+        ([1, 0], [0.1], r"shapes \(2,\) and \(1,\) came"),
+        ([[1, 0]], [[0.1, 0.2]], r"shapes \(1, 2\)"),
+        ([2, 0], [0.1, 0.2], r"with 1 and 0 values that are none"),
+        ([1, 0], [0.1, math.nan], r"with 0 and 1 values that are none\. Leave items"),
+    ],
+)
+def test_auroc_refuses(positive, score, words):
+    with pytest.raises(ValueError, match=words):
+        auroc(positive, score)
+
+
+DISTRIBUTIONS = (
+    jsd,
+    entropy_similarity,
+    entropy_correlation,
+    cross_entropy,
+    brier,
+    shares_right,
+    macro_f1,
+    calibration_error,
+)
 
 
 @pytest.mark.parametrize("metric", DISTRIBUTIONS)
@@ -272,7 +384,7 @@ def test_jsd_refuses_a_logarithm_without_a_base(base):
         jsd([1.0, 0.0], [1.0, 0.0], base=base)
 
 
-@pytest.mark.parametrize("metric", DISTRIBUTIONS[1:])
+@pytest.mark.parametrize("metric", DISTRIBUTIONS[1:3])
 def test_entropies_of_no_items_are_refused(metric):
     with pytest.raises(ValueError, match=r"at least one is needed; none came"):
         metric(np.ones((0, 2)), np.ones((0, 2)))

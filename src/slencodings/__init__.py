@@ -17,6 +17,7 @@ __all__ = [
     "describe_annotators",
     "discount",
     "encode",
+    "evaluate",
     "from_alpha",
     "from_table",
     "fuse",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from slencodings.annotations import Annotations, from_table
     from slencodings.annotators import describe_annotators
     from slencodings.comparison import compare
+    from slencodings.evaluation import evaluate
     from slencodings.fusion import (
         fuse,
         fuse_average,
@@ -63,7 +65,15 @@ else:
     def __getattr__(name: str) -> Any:
         if name in ("aggregate", "confidence", "metrics", "triage", "trust"):
             return import_module(f"{__name__}.{name}")
-        homes = ("opinion", "fusion", "annotations", "tables", "comparison", "annotators")
+        homes = (
+            "opinion",
+            "fusion",
+            "annotations",
+            "tables",
+            "comparison",
+            "annotators",
+            "evaluation",
+        )
         for home in homes if name in __all__ else ():
             module = import_module(f"{__name__}.{home}")
             if hasattr(module, name):

@@ -178,6 +178,131 @@ def held_out_log_loss(
     return float(np.mean(loss[~alone]))
 
 
+def cross_entropy(truth: ArrayLike, prediction: ArrayLike) -> Floats:
+    """Cross-entropy of each item, - sum_k p_k log q_k, in [0, inf]; lower is better.
+
+    Parameters
+    ----------
+    truth, prediction : array (..., K), probabilities; the result has shape (...)
+
+    Examples
+    --------
+    >>> cross_entropy([[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
+    array([0.69314718,        inf])
+    """
+    p, q = _pair(truth, prediction)
+    # Rounding may leave a certain label a hair above 1, and -0.0 would look odd.
+    return 0.0 - np.sum(_xlogy(p, np.minimum(q, 1)), axis=-1)
+
+
+def brier(truth: ArrayLike, prediction: ArrayLike) -> Floats:
+    """Brier score of each item (...), sum_k (p_k - q_k)^2, in [0, 2]; lower is better.
+
+    Examples
+    --------
+    >>> brier([[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
+    array([0., 2.])
+    """
+    p, q = _pair(truth, prediction)
+    return np.sum((p - q) ** 2, axis=-1)
+
+
+def shares_right(truth: ArrayLike, prediction: ArrayLike) -> Floats:
+    """Whether each item's likeliest label is the truth's, (...); labels that tie count in parts.
+
+    Their mean is the accuracy, which for one label an item is the micro-averaged F1.
+
+    Examples
+    --------
+    >>> shares_right([[1.0, 0.0], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]])
+    array([0.5, 1. ])
+    """
+    p, q = _pair(truth, prediction)
+    return np.sum(_leaders(p) * _leaders(q), axis=-1)
+
+
+def macro_f1(truth: ArrayLike, prediction: ArrayLike) -> float:
+    """The mean of each label's F1 over labels true or predicted somewhere; higher is better.
+
+    F1_k = 2 |true and predicted| / (|true| + |predicted|);   labels that tie count in parts
+
+    Examples
+    --------
+    >>> round(macro_f1(np.eye(3)[[0, 0, 1]], np.eye(3)[[0, 1, 1]]), 3)
+    0.667
+    """
+    p, q = (_leaders(x).reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
+    size = np.sum(p + q, axis=0)
+    used = size > 0
+    f1: Floats = 2 * np.sum(p * q, axis=0)[used] / size[used]
+    return float(np.mean(f1)) if len(f1) else math.nan
+
+
+def calibration_error(truth: ArrayLike, prediction: ArrayLike, *, bins: int = 15) -> float:
+    """Expected calibration error (ECE): is the likeliest label as likely as it is said to be?
+
+    ECE = sum_bins |sum_{i in bin} (p_i[top of q_i] - max q_i)| / N,   in [0, 1]; lower is better
+
+    Bins of max q are of equal width, ((j - 1) / bins, j / bins]: Guo et al., "On calibration of
+    modern neural networks", ICML 2017. A soft truth counts with what it gives to that label, and
+    labels that tie at the top count in parts.
+
+    Parameters
+    ----------
+    truth, prediction : array (..., K), probabilities; nan where there are no items
+
+    Examples
+    --------
+    >>> round(calibration_error([[1.0, 0.0], [0.5, 0.5]], [[0.8, 0.2], [0.1, 0.9]]), 3)
+    0.3
+    """
+    if bins < 1 or bins != int(bins):
+        raise ValueError(f"`bins` must be a whole number of at least 1; {bins} came. 15 is usual.")
+    p, q = (x.reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
+    top = np.max(q, axis=-1)
+    gap = np.sum(p * _leaders(q), axis=-1) - top
+    # Rounding may leave a certain label a hair above 1.
+    place = np.ceil(np.minimum(top, 1) * bins).astype(np.intp)
+    return float(np.sum(np.abs(_sums(place, gap)))) / len(q) if len(q) else math.nan
+
+
+def auroc(positive: ArrayLike, score: ArrayLike) -> float:
+    """How often a positive outranks a negative (area under the ROC curve); ties count half.
+
+    AUROC = sum_ij w_i (1 - w_j) ([s_i > s_j] + [s_i = s_j] / 2) / (sum w  sum (1 - w)),   in [0, 1]
+
+    nan where one of the two kinds is missing.
+
+    Parameters
+    ----------
+    positive : array (N,), true or false; or shares w in [0, 1] of what is positive in parts
+    score : array (N,), higher for what should be positive
+
+    Examples
+    --------
+    >>> auroc([True, True, False], [0.9, 0.2, 0.2])
+    0.75
+    """
+    w, s = np.asarray(positive, dtype=float), np.asarray(score, dtype=float)
+    # Written so that NaN fails it.
+    if w.shape != s.shape or w.ndim != 1 or not np.all((w >= 0) & (w <= 1) & (s == s)):
+        raise ValueError(
+            "`positive` in [0, 1] and `score` must be numbers (N,), one each for every item; "
+            f"shapes {w.shape} and {s.shape} came, with {np.sum(~((w >= 0) & (w <= 1)))} and "
+            f"{np.sum(np.isnan(s))} values that are none. Leave items without a score out."
+        )
+    place = np.unique(s, return_inverse=True)[1]
+    up, down = _sums(place, w), _sums(place, 1 - w)
+    pairs = np.sum(up) * np.sum(down)
+    return float(up @ (np.cumsum(down) - down / 2) / pairs) if pairs > 0 else math.nan
+
+
+def _leaders(x: Floats) -> Floats:
+    """The likeliest label as a vector; those that tie, to rounding, share it equally."""
+    lead = x >= np.max(x, axis=-1, keepdims=True) * (1 - 1e-12)
+    return lead.astype(float) / np.sum(lead, axis=-1, keepdims=True)
+
+
 def _others(group: Codes, x: Floats) -> Floats:
     """For each row, the sum of x >= 0 over the other rows of its group.
 

@@ -35,26 +35,9 @@ def as_truth(a: Annotations, gold: Any) -> Floats | None:
     return truth
 
 
-def shares_right(truth: Floats, probability: Floats) -> Floats:
-    """Whether each item's likeliest label is the truth's, (N,); labels that tie count in parts."""
-    return np.sum(_top(truth) * _top(probability), axis=1)
-
-
-def macro_f1(truth: Floats, probability: Floats) -> float:
-    """F1 of each label that is true or given somewhere, and their mean; ties count in parts."""
-    both = np.einsum("nj,nk->jk", _top(truth), _top(probability))
-    used = both.sum(axis=0) + both.sum(axis=1)
-    return float(np.mean(2 * np.diag(both)[used > 0] / used[used > 0]))
-
-
 def distances(truth: Floats, probability: Floats) -> dict[str, float]:
     """Mean root JSD (the paper's) and NES, for a truth that is a distribution."""
     return {
         "jsd": float(np.mean(metrics.jsd(truth, probability, root=True))),
         "nes": metrics.entropy_similarity(truth, probability),
     }
-
-
-def _top(probability: Floats) -> Floats:
-    lead = probability >= probability.max(axis=1, keepdims=True) * (1 - 1e-12)
-    return lead / lead.sum(axis=1, keepdims=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from slencodings import metrics
 from slencodings.annotations import Annotations
 from slencodings.comparison import gold as right
 from slencodings.comparison.methods import Fitted, Method, methods_for
@@ -262,12 +263,12 @@ def _measure_gold(
     truth = truth[known]
     soft = bool(np.any((truth > 0) & (truth < 1)))
     given = [p[known] for p in probabilities]
-    shares = np.stack([right.shares_right(truth, p) for p in given], axis=1)
+    shares = np.stack([metrics.shares_right(truth, p) for p in given], axis=1)
     drawn = _resample(shares, np.ones(len(truth)), bootstrap, rng)
     for i, (row, p) in enumerate(zip(rows, given, strict=True)):
         row["accuracy"] = float(shares[:, i].mean())
         row.update(_interval("accuracy", drawn[:, i]))
-        row["macro_f1"] = right.macro_f1(truth, p)
+        row["macro_f1"] = metrics.macro_f1(truth, p)
         row.update(right.distances(truth, p) if soft else {})
 
 
