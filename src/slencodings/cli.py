@@ -20,10 +20,14 @@ from slencodings.options import (
     Column,
     Conflict,
     Duplicates,
+    Epochs,
+    FeatureItem,
+    Features,
     Folds,
     Goal,
     Gold,
     Groups,
+    Held,
     HowFused,
     IfDuplicate,
     IfMissing,
@@ -31,12 +35,16 @@ from slencodings.options import (
     InFormat,
     LabelColumn,
     Labels,
+    LearnTrust,
     Limit,
     Methods,
     Missing,
+    Model,
     Number,
+    Objective,
     Operator,
     Out,
+    Predictions,
     PriorWeight,
     Quiet,
     SaveTrust,
@@ -45,11 +53,14 @@ from slencodings.options import (
     Smoothing,
     SortBy,
     Target,
+    Text,
     Trust,
+    Trusted,
     Values,
     Verbose,
     Version,
     WhatFor,
+    WhatLoss,
     Wide,
     check_trust,
     scale_of,
@@ -260,6 +271,97 @@ def triage(
         show(*found.table(limit), ("uncertainty after", "by whom"))
 
     return Found(found.to_rows(), about | {"seed": seed or 0}, shown)
+
+
+@app.command()
+@on_a_crowd
+def train(
+    read: Read,
+    *,
+    features: Features,
+    model: Model,
+    feature_item: FeatureItem = None,
+    text: Text = None,
+    predictions: Predictions = None,
+    gold: Gold = None,
+    trust: LearnTrust = Trusted.none,
+    objective: WhatLoss = Objective.reverse_kl,
+    epochs: Epochs = 100,
+    test: Held = 0.2,
+    seed: Seed = None,
+) -> Found:
+    """Train a model on the opinions of a crowd, and score it on items it has not seen."""
+    from slencodings import models
+    from slencodings.features import read_features
+    from slencodings.writers import check_place, check_rows_target, write_rows
+
+    check_place(model, read.source, features)
+    if predictions is not None:
+        check_rows_target(predictions, read.source)
+    told = read(gold)
+    a = told.annotations
+    X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
+    if not there.all():
+        read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
+    given = "learned" if trust == Trusted.learned else told.reliability
+    to_opinions = objective in (Objective.reverse_kl, Objective.forward_kl)
+    if told.reliability is not None and not to_opinions:
+        read.say("note", f"{objective.value} learns from plain votes; reliability is not used")
+        given = None
+    trained = models.train(
+        a, X, there, test=test, gold=told.truth, seed=seed or 0,
+        objective=objective.value, max_epochs=epochs, reliability=given,
+        verbose=sys.stderr.isatty(),
+    )  # fmt: skip
+    trained.model.save(model)
+    read.say("wrote", f"{model}: {objective.value}, {len(trained.model.history_)} epochs")
+    if predictions is not None:
+        names, unseen = a.items[there].tolist(), trained.unseen[there]
+        write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
+        read.say("wrote", f"{predictions}: {len(names):,} opinions")
+    about = {"model": model, "objective": objective.value, "seed": seed or 0, "test": test}
+    if not trained.unseen.any():
+        return Found([about], about, lambda: None)
+    row = models.score(trained.model, a, X, trained.unseen, gold=told.truth)
+    return Found([about | row], about, lambda: _show_row(row))
+
+
+@app.command()
+@on_a_crowd
+def evaluate(
+    read: Read,
+    *,
+    features: Features,
+    model: Model,
+    feature_item: FeatureItem = None,
+    text: Text = None,
+    predictions: Predictions = None,
+    gold: Gold = None,
+) -> Found:
+    """Score a trained model's opinions against a crowd it has not seen, and against gold."""
+    from slencodings import models
+    from slencodings.features import read_features
+    from slencodings.writers import check_rows_target, write_rows
+
+    if predictions is not None:
+        check_rows_target(predictions, read.source)
+    told = read(gold)
+    a = told.annotations
+    X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
+    trained = models.load(model)
+    row = models.score(trained, a, X, there, gold=told.truth)
+    if predictions is not None:
+        write_rows(models.opinion_rows(trained, a.items[there].tolist(), X[there]), predictions, {})
+    about = {"model": model}
+    return Found([about | row], about, lambda: _show_row(row))
+
+
+def _show_row(row: dict[str, Any]) -> None:
+    """A row of figures as two columns; what is not defined is left out."""
+    for name, value in row.items():
+        if value is not None:
+            shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+            typer.echo(f"{name:<32} {shown:>10}")
 
 
 @app.command()

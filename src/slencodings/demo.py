@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import aggregate, confidence
+from slencodings.annotations import Annotations
 from slencodings.confidence import Calibration
 from slencodings.datasets import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.opinion import Opinion
 
 Say: TypeAlias = Callable[[str], None]
+_TRAINED_ON = 1200
 
 
 class Reading(NamedTuple):
@@ -56,6 +58,7 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
         shown = "none" if doubt is None else f"{doubt:.3f}"
         say(f"  {name:34} {accuracy:>9.3f} {loss:>9.3f} {shown:>12}")
     say("\n" + "\n".join(_lessons(readings, earned)))
+    _train(crowd, calibrated, seed, say)
     name = shlex.quote(save) if save is not None else "crowd.csv"
     if save is not None:
         _save(crowd, Path(save))
@@ -64,7 +67,8 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
         say(
             "\nThe same on a table of your own, or on this crowd after `sle demo --save crowd.csv`:"
         )
-    say(f"  sle encode {name} -o targets.parquet --confidence-scale calibrated")
+    say(f"  sle encode {name} -o targets.parquet --trust learned")
+    say(f"  sle compare {name}")
 
 
 def _hardest(target: Opinion) -> int:
@@ -115,6 +119,39 @@ def _contest(crowd: DigitsCrowd, target: Opinion) -> list[Reading]:
         )
         for name, p, u in ways
     ]
+
+
+def _train(crowd: DigitsCrowd, calibrated: Annotations, seed: int, say: Say) -> None:
+    """Train a small network on each target, and ask it about images that it has not seen."""
+    try:
+        from slencodings.torch import SLEClassifier
+    except ImportError:
+        say("\nWith PyTorch (pip install 'slencodings[torch]') a network learns from this crowd.")
+        return
+    order = np.random.default_rng(seed).permutation(len(crowd.gold))
+    train, test = order[:_TRAINED_ON], order[_TRAINED_ON:]
+    said, one_hot = crowd.annotations, np.eye(len(crowd.annotations.labels))
+    opinion = aggregate.sle(calibrated, reliability=crowd.reliability)
+    targets: list[tuple[str, str, Any]] = [
+        ("majority vote", "cross_entropy", aggregate.majority_vote(said).probability[train]),
+        ("soft vote", "cross_entropy", aggregate.soft_vote(said).probability[train]),
+        ("SLE, confidence as earned", "reverse_kl", opinion.rows(train)),
+        ("what was written (gold)", "cross_entropy", one_hot[crowd.gold[train]]),
+    ]
+    say(
+        f"\nA small network learns from {len(train):,} images and reads {len(test):,} others. "
+        "Trained on:\n"
+    )
+    say(f"  {'':34} {'accuracy':>9} {'log-loss':>9} {'uncertainty':>12}")
+    for name, objective, target in targets:
+        model = SLEClassifier(
+            objective=objective, labels=said.labels.tolist(), max_epochs=30, random_state=seed
+        )
+        guess = model.fit(crowd.X[train], target).predict_opinion(crowd.X[test])
+        p, gold = guess.probability, crowd.gold[test]
+        right = float(np.mean(p.argmax(axis=-1) == gold))
+        doubt = f"{np.mean(guess.uncertainty):.3f}" if objective == "reverse_kl" else "none"
+        say(f"  {name:34} {right:>9.3f} {_log_loss(p, gold):>9.3f} {doubt:>12}")
 
 
 def _lessons(readings: list[Reading], earned: Calibration) -> list[str]:

@@ -13,6 +13,10 @@ Operator = StrEnum("Operator", ["cumulative", "average", "weighted", "constraint
 Missing = StrEnum("Missing", ["error", "drop", "trust"])
 Incomplete = StrEnum("Incomplete", ["error", "drop"])
 Duplicates = StrEnum("Duplicates", ["all", "error", "first", "last"])
+Objective = StrEnum(
+    "Objective", ["reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "votes", "mtlsl"]
+)
+Trusted = StrEnum("Trusted", ["none", "learned"])
 Goal = StrEnum("Goal", ["label", "probability", "uncertainty"])
 Format = StrEnum("Format", ["csv", "tsv", "parquet", "jsonl", "json"])
 # As in `slencodings.evidence`, which takes too long to import for a help page.
@@ -224,6 +228,32 @@ Capacity = Annotated[
     typer.Option(min=0, help="Annotations that each annotator can give.  [default: spread]"),
 ]
 Limit = Annotated[int, typer.Option(min=1, help="Rows of the table to look at.")]
+
+Features = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="What the model sees: .npz with `item` and `X`; or CSV, TSV, Parquet or JSONL with a "
+        "column for the item and numbers in all others.",
+    ),
+]
+FeatureItem = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Item column of the features.")
+]
+Text = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="A column of text to learn from, not numbers.")
+]
+Model = Annotated[str, typer.Option(metavar="FILE", help="The trained model, .safetensors.")]
+Predictions = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the model's opinion of each item, as .csv or .json."),
+]
+WhatLoss = Annotated[Objective, typer.Option(help="What to minimise.")]
+Epochs = Annotated[int, typer.Option(min=1, help="Passes over the items.")]
+Held = Annotated[float, typer.Option(min=0, max=0.99, help="Share of items held out to score.")]
+LearnTrust = Annotated[
+    Trusted, typer.Option(help="Whom to trust in the targets: all alike, or learned.")
+]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Verbose = Annotated[

@@ -41,6 +41,7 @@ class Found(NamedTuple):
 class Read(NamedTuple):
     """Reads the crowd when called, with a gold column if there is one; and what to tell people."""
 
+    source: str
     crowd: Callable[[str | None], Told]
     say: Say
     progress: Progress
@@ -105,7 +106,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
                     progress=progress,
                 )
 
-            found = verb(Read(crowd, say, progress), **{p.name: given[p.name] for p in own})
+            found = verb(Read(source, crowd, say, progress), **{p.name: given[p.name] for p in own})
             if output is not None:
                 write_rows(found.rows, output, found.about)
                 if output != "-":

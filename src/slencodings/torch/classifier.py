@@ -1,0 +1,249 @@
+"""A scikit-learn classifier that learns from opinions and predicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from slencodings.opinion import Opinion
+from slencodings.screen import notes
+from slencodings.torch import saving
+from slencodings.torch.network import build, load_weights, losses_of
+from slencodings.torch.targets import read_target
+from slencodings.torch.training import Plan, Progress, check_plan, train
+
+# Rows that are predicted at a time.
+_CHUNK = 1024
+# Parameters that are no part of a stored model: what it was trained from, where and how loudly.
+_NOT_STORED = ("encoder", "labels", "reliability", "checkpoint", "device", "verbose")
+# What else is learned in training, as plain values.
+_FITTED = ("history_", "input_shape_", "input_dtype_", "n_features_in_", "feature_names_in_")
+
+
+class SLEClassifier(ClassifierMixin, BaseEstimator):
+    """A network that learns from opinions, annotations or labels, and predicts opinions.
+
+    Parameters
+    ----------
+    encoder : a module from inputs (n, ...) to features (n, F); it is copied. None is a plain
+        network of `hidden` layers for features (n, D); () is logistic regression
+    objective : "reverse_kl" or "forward_kl" to opinions (Eqs. 10, 12; forward after some reverse);
+        "cross_entropy" or "soft_kl" to distributions (Eqs. 8, 9); "votes", "mtlsl": see `losses`
+    labels : the K labels, for targets that do not name them or have only some of them
+    reliability : for annotations, see `aggregate.sle`; "learned" is `trust.learn_trust`
+    smoothing : the doubt left about everybody; labels get it where the objective is a KL
+    normalize : divide the KL by the concentration of the target, so that rows count the same;
+        else those that much is known about count more
+    prior_weight : W, of the Dirichlet distributions
+    schedule : of the learning rate of AdamW: "cosine" or "constant"
+    validation : share of rows held out, to stop after `patience` epochs without a lower loss and
+        keep the best weights; 0 trains on all rows to the end
+    checkpoint : a file written after each epoch; a run that was stopped goes on from it
+    device : of PyTorch, such as "cuda"
+    verbose : show a bar on a terminal
+
+    Attributes
+    ----------
+    classes_ : array (K,), the labels
+    network_ : the trained module, from inputs to `Opinion`
+    history_ : one row per epoch: epoch, loss, validation_loss
+
+    Examples
+    --------
+    >>> X = np.asarray([[0.0], [0.2], [0.8], [1.0]])
+    >>> model = SLEClassifier(max_epochs=50, random_state=0).fit(X, ["no", "no", "yes", "yes"])
+    >>> model.predict(X)
+    array(['no', 'no', 'yes', 'yes'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module | None = None,
+        *,
+        hidden: Sequence[int] = (64,),
+        objective: str = "reverse_kl",
+        labels: Sequence[Any] | None = None,
+        reliability: Any = None,
+        smoothing: float = 0.01,
+        normalize: bool = False,
+        prior_weight: float = 2.0,
+        max_epochs: int = 100,
+        batch_size: int = 64,
+        learning_rate: float = 3e-3,
+        weight_decay: float = 0.01,
+        schedule: str = "cosine",
+        validation: float = 0.0,
+        patience: int = 10,
+        checkpoint: str | Path | None = None,
+        device: str = "cpu",
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        """Keep the parameters; see the class."""
+        self.encoder = encoder
+        self.hidden = hidden
+        self.objective = objective
+        self.labels = labels
+        self.reliability = reliability
+        self.smoothing = smoothing
+        self.normalize = normalize
+        self.prior_weight = prior_weight
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.validation = validation
+        self.patience = patience
+        self.checkpoint = checkpoint
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, items: Any = None, gold: Any = None) -> SLEClassifier:
+        """Learn from a target for each row of X.
+
+        Parameters
+        ----------
+        X : array (N, D); or (N, ...), whatever the encoder takes, where whole numbers stay whole
+        y : Opinion (N,), Annotations of N items, a wide table of opinions, probabilities (N, K)
+            (or votes, for objective="votes"), or labels (N,). Items without annotations are
+            left out
+        items : the names of the rows of X, to find their targets in annotations or a table; else
+            rows and targets are in the same order
+        gold : labels (N,), for objective="mtlsl"
+        """
+        if y is None:
+            raise ValueError("SLEClassifier requires y to be passed, but the target y is None.")
+        plan = Plan(**{name: getattr(self, name) for name in Plan._fields})
+        check_plan(plan, self.objective)
+        x = self._inputs(X, reset=True)
+        target = read_target(
+            y,
+            n_rows=len(x),
+            objective=self.objective,
+            labels=self.labels,
+            reliability=self.reliability,
+            smoothing=self.smoothing,
+            items=items,
+            gold=gold,
+        )
+        x, values = x[target.rows], tuple(torch.tensor(v) for v in target.values)
+        losses = losses_of(self.objective, self.prior_weight, self.normalize)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        start, about = None, dict[str, Any]()
+        if self.checkpoint is not None:
+            about = self._about(target.labels) | {"data": saving.fingerprint(x, *values)}
+            start, seed = saving.read_progress(self.checkpoint, about, seed)
+        device = torch.device(self.device)
+        # Training uses PyTorch's own random numbers, as the encoder may; the caller's stay.
+        cuda = [device] if device.type == "cuda" else []
+        with torch.random.fork_rng(cuda), notes(not self.verbose) as (_, show):
+            torch.manual_seed(seed)
+            first = x[:1].to(device)
+            network = build(self.encoder, first, self.hidden, target.base_rate, self.objective)
+
+            def after_epoch(now: Progress) -> None:
+                show("train", len(now.history), plan.max_epochs, "epochs")
+                if self.checkpoint is not None:
+                    saving.write_progress(self.checkpoint, now, about | {"seed": seed})
+
+            history = train(network, losses, x, values, plan, start=start, after_epoch=after_epoch)
+        self.classes_, self.network_, self.history_ = target.labels, network, history
+        return self
+
+    def predict_opinion(self, X: Any) -> Opinion:
+        """Opinions (N,) about the rows of X."""
+        check_is_fitted(self, "network_")
+        x = self._inputs(X, reset=False)
+        device = next(self.network_.parameters()).device
+        with torch.no_grad():
+            said = [self.network_.opinion(part.to(device)) for part in x.split(_CHUNK)]
+        b, u, a = (torch.cat(part).cpu().double().numpy() for part in zip(*said, strict=True))
+        # In single precision they sum to one in seven digits only.
+        total = b.sum(axis=-1) + u
+        return Opinion(b / total[:, None], u / total, a / a.sum(axis=-1, keepdims=True))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The projected probability of each label (Eq. 2), (N, K)."""
+        return self.predict_opinion(X).probability
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each row, (N,)."""
+        p = self.predict_proba(X)
+        return self.classes_[p.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, items: Any = None) -> float:
+        """Accuracy: how often the predicted label is the most probable one of the target.
+
+        `y` is of any kind that `fit` takes; of annotations it is the label said most often.
+        """
+        p = self.predict_proba(X)
+        kind = "votes" if self.objective == "votes" else "cross_entropy"
+        target = read_target(y, n_rows=len(p), objective=kind, labels=self.classes_, items=items)
+        right = p[target.rows].argmax(axis=1) == target.values[0].argmax(axis=1)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[target.rows]
+        return float(np.average(right, weights=weight))
+
+    def save(self, path: str | Path) -> None:
+        """Write the trained model to one file, without pickle: safetensors with JSON inside."""
+        check_is_fitted(self, "network_")
+        fitted = {name: getattr(self, name) for name in _FITTED if hasattr(self, name)}
+        about = self._about(self.classes_) | {"fitted": fitted, "plain": self.encoder is None}
+        saving.write(path, "classifier", self.network_.state_dict(), about)
+
+    @classmethod
+    def load(cls, path: str | Path, *, encoder: nn.Module | None = None) -> SLEClassifier:
+        """Read what `save` wrote; a model with an encoder of its own needs one like it again."""
+        tensors, about = saving.read(path, "classifier")
+        if about["plain"] != (encoder is None):
+            raise ValueError(
+                f"{str(path)!r} was trained {'without' if about['plain'] else 'with'} an encoder "
+                "of its own, and a file without pickle holds only its weights. "
+                f"Type: SLEClassifier.load(path{'' if about['plain'] else ', encoder=module'})"
+            )
+        model = cls(encoder, **about["parameters"])
+        model.classes_ = saving.labels_from_json(about["labels"])
+        for name, value in about["fitted"].items():
+            setattr(model, name, np.asarray(value) if name == "feature_names_in_" else value)
+        row = torch.zeros(1, *model.input_shape_, dtype=getattr(torch, model.input_dtype_))
+        base_rate = np.full(len(model.classes_), 1 / len(model.classes_))
+        with torch.random.fork_rng([]):
+            model.network_ = build(encoder, row, model.hidden, base_rate, model.objective).eval()
+        load_weights(model.network_, tensors, str(path))
+        return model
+
+    def _inputs(self, X: Any, *, reset: bool) -> Tensor:
+        """Rows as a tensor of their own, checked to be finite and like those trained on."""
+        plain = self.encoder is None
+        whole = not plain and np.asarray(X).dtype.kind in "iu"
+        kind = np.int64 if whole else np.float32
+        x = torch.tensor(
+            validate_data(self, X, reset=reset, dtype=kind, ensure_2d=plain, allow_nd=not plain)
+        )
+        shape = list(x.shape[1:])
+        if reset:
+            self.input_shape_, self.input_dtype_ = shape, kind.__name__
+        elif shape != self.input_shape_:
+            raise ValueError(
+                f"rows of X must have the shape of those trained on, {self.input_shape_}; "
+                f"{shape} came."
+            )
+        return x
+
+    def _about(self, labels: NDArray[Any]) -> dict[str, Any]:
+        """What a stored model or checkpoint says about itself."""
+        parameters = {k: v for k, v in self.get_params(False).items() if k not in _NOT_STORED}
+        if not isinstance(self.random_state, Integral):
+            parameters["random_state"] = None
+        return {"labels": saving.labels_to_json(labels), "parameters": parameters}

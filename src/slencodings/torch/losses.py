@@ -1,0 +1,234 @@
+"""What to minimise: divergences between opinions, the usual losses on labels, and held-out votes.
+
+Every loss takes the prediction first, as PyTorch's own do, and gives the mean over items unless
+`reduction` says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from slencodings.divergence import kl_and_gradients
+from slencodings.opinion import Opinion
+
+Direction: TypeAlias = Literal["reverse", "forward"]
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
+
+
+class _KL(torch.autograd.Function):
+    """KL of Dirichlets with its derivatives written out: they share most of the work."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        first, second = ctx.needs_input_grad
+        kl, in_a, in_b = kl_and_gradients(a, b, first=first, second=second)
+        ctx.save_for_backward(a, b, in_a, in_b)
+        return kl
+
+    @staticmethod
+    def backward(ctx: Any, *upper: Tensor) -> tuple[Tensor | None, ...]:
+        a, b, *slopes = ctx.saved_tensors
+        # For second derivatives the first ones need the history that the saved ones have lost.
+        if torch.is_grad_enabled():
+            first, second = ctx.needs_input_grad
+            slopes = kl_and_gradients(a, b, first=first, second=second)[1:]
+        return tuple(None if slope is None else upper[0][..., None] * slope for slope in slopes)
+
+
+def kl_loss(
+    predicted: Opinion,
+    target: Opinion,
+    *,
+    direction: Direction = "reverse",
+    prior_weight: float = 2.0,
+    normalize: bool = False,
+    reduction: Reduction = "mean",
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """How far the predicted Dirichlet is from the target (Eqs. 10, 12).
+
+    reverse: KL(Q || P),   forward: KL(P || Q),   Q predicted, P target, alpha = W (b/u + a)
+
+    Parameters
+    ----------
+    predicted, target : opinions of the same shape; targets need doubt, u > 0: `smooth` them
+    normalize : divide by the target's concentration sum(alpha), as Prior Networks do, so that
+        confident targets do not outweigh the others
+    dtype : computed in float64 where the device has it, else float32; the loss comes back in the
+        prediction's own type, and in no less than float32
+    """
+    if direction not in ("reverse", "forward"):
+        raise ValueError(f"`direction` must be 'reverse' or 'forward'; {direction!r} came.")
+    _check_shapes(predicted, target)
+    wide = dtype or _widest(predicted.belief)
+    q, p = (_concentration(o, prior_weight, wide) for o in (predicted, target))
+    _check_target(target, p)
+    loss: Tensor = _KL.apply(q, p) if direction == "reverse" else _KL.apply(p, q)
+    if normalize:
+        loss = loss / p.sum(dim=-1)
+    return _reduce(loss, reduction).to(_at_least_single(predicted))
+
+
+def out_of_distribution_loss(
+    predicted: Opinion, *, direction: Direction = "reverse", **how: Any
+) -> Tensor:
+    """How far opinions about strange inputs are from knowing nothing (Malinin & Gales 2018).
+
+    kl_loss to the vacuous opinion, u = 1; add it, weighted, to the loss of ordinary inputs. Theirs
+    is the flat Dirichlet, which is vacuous where `prior_weight` is the number of labels.
+    """
+    b, u, a = predicted
+    vacuous = Opinion(torch.zeros_like(b), torch.ones_like(u), a.detach())
+    return kl_loss(predicted, vacuous, direction=direction, **how)
+
+
+def soft_cross_entropy(
+    predicted: Opinion, target: Tensor, *, reduction: Reduction = "mean"
+) -> Tensor:
+    """Cross-entropy of the projected probability (Eq. 8): - sum_k y_k log P_k.
+
+    `target` is (..., K), probabilities; or (...), label codes, which makes it the usual loss on
+    hard labels.
+    """
+    p = predicted.probability
+    if not target.is_floating_point():
+        _check_same("target", target, predicted.uncertainty)
+        return _reduce(-torch.log(_at(p, target)), reduction)
+    _check_same("target", target, p)
+    y = target.to(p.dtype)
+    # Labels of probability 0 add nothing, nor to gradients, even where 0 is predicted.
+    log_p = torch.log(torch.where(y > 0, p, torch.ones_like(p)))
+    return _reduce(-torch.sum(y * log_p, dim=-1), reduction)
+
+
+def soft_kl(predicted: Opinion, target: Tensor, *, reduction: Reduction = "mean") -> Tensor:
+    """KL from the soft label to the projected probability (Eq. 9): sum_k y_k log(y_k / P_k).
+
+    Labels of probability 0 add nothing, where y log(y / P) as it is printed would be NaN.
+    """
+    _check_same("target", target, predicted.belief)
+    entropy = torch.special.entr(target.to(predicted.belief.dtype)).sum(dim=-1)
+    return _reduce(soft_cross_entropy(predicted, target, reduction="none") - entropy, reduction)
+
+
+def mtlsl_loss(
+    gold_logits: Tensor,
+    soft_logits: Tensor,
+    gold: Tensor,
+    soft: Tensor,
+    *,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """Multi-task learning with soft labels (Fornaciari et al. 2021): two heads, two losses.
+
+    cross-entropy of the gold head, and KL(Q || P) from the soft head's Q to the soft labels P
+
+    `gold` is (...), label codes; `soft` (..., K), probabilities above 0 (a softmax of counts, or
+    smoothed ones), as the reverse KL is infinite where they are 0.
+    """
+    _check_same("soft", soft, soft_logits)
+    _check_same("gold", gold, gold_logits[..., 0])
+    if not torch.compiler.is_compiling() and not bool((soft > 0).all()):
+        raise ValueError(
+            f"`soft` must be above 0 for the reverse KL; {int((~(soft > 0)).sum())} of "
+            f"{soft.numel()} are not. Smooth them: 0.99 * soft + 0.01 / K."
+        )
+    log_q = torch.log_softmax(soft_logits, dim=-1)
+    reverse = torch.sum(torch.exp(log_q) * (log_q - torch.log(soft)), dim=-1)
+    return _reduce(reverse - _at(torch.log_softmax(gold_logits, dim=-1), gold), reduction)
+
+
+def vote_loss(
+    predicted: Opinion,
+    votes: Tensor,
+    *,
+    prior_weight: float = 2.0,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """Minus the log-likelihood of an item's votes under the predicted opinion, per vote.
+
+    - log DirMult(n | alpha) / N,   N = sum n,   without the orderings:
+    log Gamma(A + N) - log Gamma(A) - sum_k (log Gamma(alpha_k + n_k) - log Gamma(alpha_k))
+
+    A proper score of an opinion that needs no fusing: one vote makes it the cross-entropy of the
+    projected probability, and more votes also ask for the right certainty. `votes` (..., K) are
+    counts or weights, not negative; items without any add nothing.
+    """
+    _check_same("votes", votes, predicted.belief)
+    wide = _widest(predicted.belief)
+    a, n = _concentration(predicted, prior_weight, wide), votes.to(wide)
+    if not torch.compiler.is_compiling() and not bool((n >= 0).all()):
+        raise ValueError(
+            f"`votes` must not be negative; {int((~(n >= 0)).sum())} of {n.numel()} are. "
+            "Pass counts, or weights above 0."
+        )
+    A, N = a.sum(dim=-1), n.sum(dim=-1)
+    # What the votes are expected to cost, less what they would teach. That is the same, where
+    # differences of log Gamma would have no digits left: at large concentrations.
+    expected = N * torch.digamma(A) - torch.sum(n * torch.digamma(a), dim=-1)
+    taught: Tensor = _KL.apply(a, a + n)
+    loss = (expected - taught) / torch.where(N > 0, N, torch.ones_like(N))
+    return _reduce(loss, reduction).to(_at_least_single(predicted))
+
+
+def _at(x: Tensor, codes: Tensor) -> Tensor:
+    return x.gather(-1, codes.long()[..., None])[..., 0]
+
+
+def _widest(x: Tensor) -> torch.dtype:
+    return torch.float32 if x.device.type == "mps" else torch.float64
+
+
+def _at_least_single(opinion: Opinion) -> torch.dtype:
+    return torch.promote_types(opinion.belief.dtype, torch.float32)
+
+
+def _concentration(opinion: Opinion, prior_weight: float, dtype: torch.dtype) -> Tensor:
+    """Eq. 1 as `alpha` has it, without its limits at u = 0, which nothing here gets to."""
+    b, u, a = (x.to(dtype) for x in opinion)
+    return prior_weight * (b / u[..., None] + a)
+
+
+def _reduce(loss: Tensor, how: Reduction) -> Tensor:
+    if how not in ("mean", "sum", "none"):
+        raise ValueError(f"`reduction` must be 'mean', 'sum' or 'none'; {how!r} came.")
+    return {"mean": torch.mean, "sum": torch.sum, "none": lambda x: x}[how](loss)
+
+
+def _check_shapes(predicted: Opinion, target: Opinion) -> None:
+    _check_same("target.belief", target.belief, predicted.belief)
+    _check_same("target.uncertainty", target.uncertainty, predicted.uncertainty)
+
+
+def _check_same(name: str, given: Tensor, like: Tensor) -> None:
+    if given.shape != like.shape:
+        raise ValueError(
+            f"`{name}` must have the shape of the prediction, {tuple(like.shape)}; "
+            f"{tuple(given.shape)} came."
+        )
+
+
+def _check_target(target: Opinion, concentration: Tensor) -> None:
+    """A certain target is infinitely far from any prediction. Not asked while compiling."""
+    p = concentration
+    if torch.compiler.is_compiling() or not p.numel():
+        return
+    lowest, highest = torch.aminmax(p)
+    # Written so that NaN fails it.
+    if bool(lowest > 0) and bool(highest < float("inf")):
+        return
+    certain = ~(target.uncertainty > 0) | torch.isinf(p).any(dim=-1)
+    if bool(certain.any()):
+        raise ValueError(
+            f"targets need some doubt; {int(certain.sum())} of {certain.numel()} have "
+            "uncertainty 0, which is infinite evidence. Smooth them: sle.smooth(target, 0.01)."
+        )
+    empty = ~(p > 0).all(dim=-1)
+    raise ValueError(
+        "targets need belief or a base rate above 0 for every label; "
+        f"{int(empty.sum())} of {empty.numel()} have a label without either. "
+        "Give it a little of the base rate, or leave it out."
+    )

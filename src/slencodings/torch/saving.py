@@ -1,0 +1,124 @@
+"""Tensors and what they mean in one file: safetensors, with JSON in its header and no pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from slencodings.torch.training import Progress
+from slencodings.writers import check_place, replacing
+
+# The parts of a checkpoint, as the names of its tensors begin.
+_PARTS = ("network", "best", "optimizer")
+
+
+def write(path: str | Path, kind: str, tensors: Mapping[str, Tensor], about: Any) -> None:
+    """Write all of a file in place of the old one, or nothing."""
+    # Safetensors refuses tensors that share memory, as tied weights do.
+    plain = {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()}
+    text = _text(about)
+    header = {"slencodings": kind, "about": text, "sha256": _digest(plain, text)}
+    with replacing(Path(path)) as new:
+        save_file(plain, new, metadata=header)
+
+
+def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], Any]:
+    """Read what `write` wrote; a damaged file is told apart from one of another kind."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{str(path)!r} is not there. Write it first, or check its name.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError) as error:
+        raise ValueError(f"{str(path)!r} is damaged or no safetensors file: {error}.") from error
+    if header.get("slencodings") != kind:
+        raise ValueError(
+            f"{str(path)!r} must be a {kind} of slencodings; it is "
+            f"{header.get('slencodings', 'a safetensors file of something else')!r}."
+        )
+    text = header.get("about", "")
+    if header.get("sha256") != _digest(tensors, text):
+        raise ValueError(f"{str(path)!r} is damaged: its contents do not match their checksum.")
+    return tensors, json.loads(text)
+
+
+def write_progress(path: str | Path, now: Progress, about: Mapping[str, Any]) -> None:
+    """Write a checkpoint."""
+    tensors = {f"{part}.{k}": v for part in _PARTS for k, v in getattr(now, part).items()}
+    write(path, "checkpoint", tensors | {"random": now.random}, {**about, "history": now.history})
+
+
+def read_progress(
+    path: str | Path, about: Mapping[str, Any], seed: int
+) -> tuple[Progress | None, int]:
+    """Where training had come to, and its seed; or an error if it was another training."""
+    check_place(str(path))
+    if not Path(path).exists():
+        return None, seed
+    tensors, stored = read(path, "checkpoint")
+    again = f"Name another file, or delete {str(path)!r} to start again."
+    mine = json.loads(_text(about))
+    if stored["labels"] != mine["labels"]:
+        was, now = (", ".join(map(repr, x["labels"]["values"][:10])) for x in (stored, mine))
+        raise ValueError(f"the checkpoint is for the labels {was}; {now} came. {again}")
+    was, now = stored["parameters"], mine["parameters"]
+    if other := [name for name in now if was.get(name) != now[name]]:
+        raise ValueError(
+            f"the checkpoint was made with other parameters; {len(other)} differ, first "
+            f"{other[0]}={was.get(other[0])!r}, and {now[other[0]]!r} came. {again}"
+        )
+    if stored["data"] != mine["data"]:
+        raise ValueError(f"the checkpoint was made from other rows or targets. {again}")
+    parts = {
+        part: {
+            k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")
+        }
+        for part in _PARTS
+    }
+    return Progress(stored["history"], **parts, random=tensors["random"]), stored["seed"]
+
+
+def fingerprint(*arrays: Tensor) -> str:
+    """A text that differs where the data differ."""
+    return _digest({str(i): x for i, x in enumerate(arrays)}, "")
+
+
+def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
+    """The labels as plain values, with the type to read them back as."""
+    values = labels.tolist()
+    if not all(isinstance(v, str | int | float) for v in values):
+        raise ValueError(
+            f"labels must be text or numbers to be stored; {type(values[0]).__name__} came. "
+            "Make them text before fitting: str(label)."
+        )
+    return {"values": values, "dtype": labels.dtype.str}
+
+
+def labels_from_json(stored: Mapping[str, Any]) -> NDArray[Any]:
+    """The labels that `labels_to_json` wrote."""
+    return np.asarray(stored["values"], dtype=np.dtype(stored["dtype"]))
+
+
+def _text(about: Any) -> str:
+    # Parameters may be numbers of NumPy's, as grids are made of.
+    return json.dumps(about, allow_nan=False, default=lambda x: x.tolist())
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        # As bytes, since NumPy does not know every type that PyTorch has.
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

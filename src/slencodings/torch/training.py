@@ -1,0 +1,196 @@
+"""A plain training loop that can be stopped and go on where it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from slencodings.torch.network import Loss, load_weights
+from slencodings.torch.targets import OBJECTIVES
+
+# The share of the learning rate that is left when a share of training is done.
+SCHEDULES: Mapping[str, Callable[[float], float]] = {
+    "constant": lambda _: 1.0,
+    "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
+}
+# The share of epochs that learns from the first of two losses.
+FIRST = 0.3
+
+
+class Plan(NamedTuple):
+    """How to train; the meaning of each is told by `SLEClassifier`."""
+
+    max_epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    schedule: str
+    validation: float
+    patience: int
+
+
+class Progress(NamedTuple):
+    """Where training has come to: all that it takes to go on.
+
+    Attributes
+    ----------
+    history : one row per epoch: epoch, loss, and validation_loss where rows are held out
+    network, best : the weights now, and those of the lowest validation loss
+    optimizer : its state, by parameter and name
+    random : the state of the random numbers
+    """
+
+    history: list[dict[str, float]]
+    network: dict[str, Tensor]
+    best: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    random: Tensor
+
+
+def check_plan(plan: Plan, objective: str) -> None:
+    """Say what is wrong with a plan, if something is."""
+    for name, words, fine in (
+        ("max_epochs", "at least 1", plan.max_epochs >= 1),
+        ("batch_size", "at least 1", plan.batch_size >= 1),
+        ("learning_rate", "above 0 and finite", 0 < plan.learning_rate < math.inf),
+        ("weight_decay", "at least 0 and finite", 0 <= plan.weight_decay < math.inf),
+        ("schedule", f"one of {', '.join(SCHEDULES)}", plan.schedule in SCHEDULES),
+        ("validation", "a share in [0, 1)", 0 <= plan.validation < 1),
+        ("patience", "at least 1", plan.patience >= 1),
+    ):
+        if not fine:
+            raise ValueError(f"`{name}` must be {words}; {getattr(plan, name)!r} came.")
+    if objective not in OBJECTIVES:
+        raise ValueError(f"`objective` must be one of {', '.join(OBJECTIVES)}; {objective!r} came.")
+
+
+def train(
+    network: nn.Module,
+    losses: tuple[Loss, Loss],
+    X: Tensor,
+    values: tuple[Tensor, ...],
+    plan: Plan,
+    *,
+    start: Progress | None,
+    after_epoch: Callable[[Progress], None],
+) -> list[dict[str, float]]:
+    """Train the network in place, and give the history; random numbers are PyTorch's own.
+
+    Rows are held out first, and the others shuffled anew for each epoch. With rows held out, the
+    weights of the lowest loss on them are kept, and `patience` epochs without a lower one end it.
+    The first of the losses is learned from for a while, then the other, which is what counts.
+    """
+    device = next(network.parameters()).device
+    # Divergences are computed in float64 where the device has it.
+    wide = torch.float32 if device.type == "mps" else torch.float64
+
+    def mean_loss(rows: Tensor, loss: Loss = losses[1]) -> Tensor:
+        said = network(X[rows].to(device))
+        taken = (v[rows] for v in values)
+        return loss(
+            said, tuple(v.to(device, wide if v.is_floating_point() else None) for v in taken)
+        )
+
+    order = torch.randperm(len(X))
+    valid, rows = order.tensor_split([math.ceil(plan.validation * len(X))])
+    if not len(rows):
+        raise ValueError(
+            f"`validation` must leave rows to train on; {plan.validation:g} of {len(X)} rows "
+            "leaves none."
+        )
+    learned = [p for p in network.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(learned, lr=plan.learning_rate, weight_decay=plan.weight_decay)
+    history: list[dict[str, float]] = []
+    best: dict[str, Tensor] = {}
+    if start is not None:
+        history, best = list(start.history), start.best
+        load_weights(network, start.network, "the checkpoint")
+        _load_optimizer(optimizer, start.optimizer)
+        torch.set_rng_state(start.random)
+    while len(history) < plan.max_epochs and not _waited(history, plan.patience):
+        epoch, shuffled = len(history), rows[torch.randperm(len(rows))]
+        loss = partial(mean_loss, loss=losses[epoch >= FIRST * plan.max_epochs])
+        row = {
+            "epoch": epoch + 1,
+            "loss": _learn(network, loss, optimizer, shuffled, plan, epoch),
+        }
+        if len(valid):
+            row["validation_loss"] = _evaluate(network, mean_loss, valid, plan)
+        if not all(map(math.isfinite, row.values())):
+            raise ValueError(
+                f"the loss is {row['loss']:g} in epoch {row['epoch']}: training went astray. "
+                f"Lower learning_rate ({plan.learning_rate:g}), or scale the features."
+            )
+        history.append(row)
+        if len(valid) and _age(history) == 0:
+            best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        weights, state = network.state_dict(), _state(optimizer)
+        after_epoch(Progress(history, weights, best, state, torch.get_rng_state()))
+    if best:
+        network.load_state_dict(best)
+    network.eval()
+    return history
+
+
+def _learn(
+    network: nn.Module,
+    mean_loss: Callable[[Tensor], Tensor],
+    optimizer: torch.optim.Optimizer,
+    rows: Tensor,
+    plan: Plan,
+    epoch: int,
+) -> float:
+    """Go through the rows once, and give their mean loss on the way."""
+    network.train()
+    batches, total = _batches(rows, plan), 0.0
+    for i, batch in enumerate(batches):
+        done = (epoch + i / len(batches)) / plan.max_epochs
+        optimizer.param_groups[0]["lr"] = plan.learning_rate * SCHEDULES[plan.schedule](done)
+        optimizer.zero_grad()
+        value = mean_loss(batch)
+        value.backward()
+        optimizer.step()
+        total += value.item() * len(batch)
+    return total / len(rows)
+
+
+@torch.no_grad()
+def _evaluate(
+    network: nn.Module, mean_loss: Callable[[Tensor], Tensor], rows: Tensor, plan: Plan
+) -> float:
+    network.eval()
+    return sum(mean_loss(batch).item() * len(batch) for batch in _batches(rows, plan)) / len(rows)
+
+
+def _batches(rows: Tensor, plan: Plan) -> Any:
+    """Parts of nearly the same size: a last part of one row would have no batch statistics."""
+    return rows.tensor_split(math.ceil(len(rows) / plan.batch_size))
+
+
+def _age(history: list[dict[str, float]]) -> int:
+    """How many epochs ago the validation loss was lowest."""
+    losses = [row["validation_loss"] for row in history]
+    return len(losses) - 1 - losses.index(min(losses))
+
+
+def _waited(history: list[dict[str, float]], patience: int) -> bool:
+    return bool(history) and "validation_loss" in history[0] and _age(history) >= patience
+
+
+def _state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    state: Any = optimizer.state_dict()["state"]
+    return {f"{i}.{name}": tensor for i, named in state.items() for name, tensor in named.items()}
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, stored: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in stored.items():
+        i, name = key.split(".", 1)
+        state.setdefault(int(i), {})[name] = tensor
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

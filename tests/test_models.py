@@ -1,0 +1,200 @@
+"""From files to a trained model and its score: features, training and the two verbs."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from learning import make
+
+from slencodings.features import TEXT_FEATURES, read_features
+
+pytest.importorskip("torch")
+
+from slencodings import models
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A crowd of two kinds of items that a line tells apart, and their features."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    names = [f"i{n:02}" for n in range(60)]
+    truth = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 3)) + 3 * truth[:, None]
+    with open("crowd.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "annotator", "label", "gold"])
+        for n, name in enumerate(names):
+            for m in range(3):
+                wrong = rng.random() < 0.1
+                said = ["no", "yes"][truth[n] ^ int(wrong)]
+                writer.writerow([name, f"w{m}", said, ["no", "yes"][truth[n]]])
+    np.savez("X.npz", item=np.asarray(names), X=X)
+    with open("X.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", "a", "b", "c"])
+        writer.writerows([name, *row] for name, row in zip(names, X.tolist(), strict=True))
+    with open("text.jsonl", "w") as file:
+        for name, t in zip(names, truth, strict=True):
+            words = "a fine good day" if t else "a poor bad night"
+            file.write(json.dumps({"item": name, "text": words}) + "\n")
+    return tmp_path
+
+
+def sle(monkeypatch, capsys, *words):
+    from slencodings.cli import main
+
+    monkeypatch.setattr("sys.argv", ["sle", *map(str, words)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    out, err = capsys.readouterr()
+    return stop.value.code, out, err
+
+
+def test_features_come_in_the_order_of_the_items(here):
+    wanted = ["i07", "elsewhere", "i03"]
+    for source in ("X.npz", "X.csv"):
+        X, there = read_features(source, wanted)
+        assert there.tolist() == [True, False, True]
+        with np.load("X.npz") as arrays:
+            np.testing.assert_allclose(X[[0, 2]], arrays["X"][[7, 3]], rtol=1e-6)
+        assert not X[1].any()
+
+
+def test_text_is_counted_the_same_every_time(here):
+    X, there = read_features("text.jsonl", ["i00", "i01"], text="text")
+    assert X.shape == (2, TEXT_FEATURES)
+    assert there.all()
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-6)
+    again, _ = read_features("text.jsonl", ["i01", "i00"], text="text")
+    np.testing.assert_array_equal(again, X[::-1])
+
+
+def test_features_that_cannot_be_used_are_told(here):
+    np.savez("other.npz", X=np.zeros((2, 2)))
+    np.savez("nan.npz", item=["i00", "i01"], X=[[1.0], [np.nan]])
+    np.savez("twice.npz", item=["i00", "i00"], X=[[1.0], [2.0]])
+    np.savez("objects.npz", item=np.asarray([object()], dtype=object), X=[[1.0]])
+    (here / "broken.npz").write_bytes(b"PK\x03\x04 no")
+    (here / "bare.csv").write_text("item\ni00\n")
+    (here / "words.csv").write_text("item,a\ni00,high\n")
+    cases = {
+        "other.npz": r"must have the arrays `item` \(n,\) and `X`",
+        "nan.npz": "must be finite numbers; 1 of 2 rows of nan.npz are not.*item 'i01'",
+        "twice.npz": "must stand in one row of twice.npz; 1 rows repeat",
+        "objects.npz": "cannot be read as NPZ",
+        "broken.npz": "cannot be read as NPZ",
+        "bare.csv": "has no columns but 'item'",
+        "words.csv": "column 'a' must hold numbers",
+    }
+    for source, words in cases.items():
+        with pytest.raises(ValueError, match=words):
+            read_features(source, ["i00"])
+    with pytest.raises(ValueError, match=r"none of 1 is there, not even 'z'. Its first is 'i00'"):
+        read_features("X.csv", ["z"])
+    with pytest.raises(ValueError, match=r"no column of X.csv is called 'name'"):
+        read_features("X.csv", ["i00"], item="name")
+    with pytest.raises(FileNotFoundError, match=r"there is no file 'no.npz'"):
+        read_features("no.npz", ["i00"])
+
+
+def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, monkeypatch, capsys):
+    code, out, err = sle(
+        monkeypatch, capsys, "train", "crowd.csv", "--features", "X.npz", "--model",
+        "m.safetensors", "--predictions", "p.csv", "--epochs", 30, "--gold", "gold",
+        "-o", "row.json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "wrote    m.safetensors: reverse_kl, 30 epochs" in err
+    (row,) = json.loads((here / "row.json").read_text())["rows"]
+    assert row["items"] == 12
+    assert row["micro_f1_gold"] > 0.9
+    with open("p.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 60
+    assert sum(row["split"] == "test" for row in rows) == 12
+    for row in rows:
+        total = sum(float(row[c]) for c in ("belief_no", "belief_yes", "uncertainty"))
+        assert total == pytest.approx(1, abs=1e-6)
+    code, out, err = sle(
+        monkeypatch, capsys, "evaluate", "crowd.csv", "--features", "X.csv", "--model",
+        "m.safetensors", "--gold", "gold", "--predictions", "q.csv",
+    )  # fmt: skip
+    assert code == 0, err
+    shown = dict(line.split() for line in out.splitlines())
+    assert shown["items"] == "60"
+    assert float(shown["micro_f1_gold"]) > 0.9
+    with open("q.csv") as file:
+        again = list(csv.DictReader(file))
+    assert [float(r["uncertainty"]) for r in again] == pytest.approx(
+        [float(r["uncertainty"]) for r in rows], abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("objective", ["reverse_kl", "votes", "cross_entropy", "mtlsl"])
+def test_sle_train_learns_from_text_with_any_objective(here, monkeypatch, capsys, objective):
+    code, out, err = sle(
+        monkeypatch, capsys, "train", "crowd.csv", "--features", "text.jsonl", "--text", "text",
+        "--model", "m.safetensors", "--objective", objective, "--epochs", 150, "--gold", "gold",
+        *(["--trust", "learned"] if objective == "reverse_kl" else []),
+    )  # fmt: skip
+    assert code == 0, err
+    shown = dict(line.split() for line in out.splitlines())
+    assert float(shown["micro_f1_gold"]) == 1
+
+
+def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, monkeypatch, capsys):
+    (here / "m.safetensors").write_bytes(b"old")
+    how = ["--features", "X.npz", "--model", "m.safetensors"]
+    cases = {
+        ("--objective", "mtlsl"): "'mtlsl' needs the true label of every item that is trained on",
+        ("--features", "none.npz"): "there is no file 'none.npz'",
+        ("--predictions", "p.docx"): "chooses its format",
+        ("--test", 0.99): "at least two items with features and annotations are needed",
+    }
+    for words, text in cases.items():
+        code, _, err = sle(monkeypatch, capsys, "train", "crowd.csv", *how, *words)
+        assert code == 1
+        assert text in err
+        assert (here / "m.safetensors").read_bytes() == b"old"
+    code, _, err = sle(monkeypatch, capsys, "evaluate", "crowd.csv", *how)
+    assert code == 1
+    assert "m.safetensors" in err
+
+
+def test_a_model_is_not_scored_on_other_labels(here, monkeypatch, capsys):
+    sle(
+        monkeypatch,
+        capsys,
+        "train",
+        "crowd.csv",
+        "--features",
+        "X.npz",
+        "--model",
+        "m",
+        "--epochs",
+        1,
+    )
+    (here / "other.csv").write_text("item,label\ni00,no\ni01,maybe\n")
+    code, _, err = sle(
+        monkeypatch, capsys, "evaluate", "other.csv", "--features", "X.npz", "--model", "m"
+    )
+    assert code == 1
+    assert "labels the model was trained on, no, yes; 1 others came, first 'maybe'" in err
+    model = models.load("m")
+    three = make([0, 1, 2], [0, 0, 0], [0, 1, 2])
+    with pytest.raises(ValueError, match="labels the model was trained on"):
+        models.score(model, three, np.zeros((3, 3)), np.ones(3, dtype=bool))
+    with pytest.raises(ValueError, match="at least one item is needed to evaluate on"):
+        models.score(model, three, np.zeros((3, 3)), np.zeros(3, dtype=bool))
+    with pytest.raises(ValueError, match=r"`test` must be a share in \[0, 1\); 1.5 came"):
+        models.train(three, np.zeros((3, 3)), np.ones(3, dtype=bool), test=1.5)
+
+
+def test_training_without_pytorch_says_what_to_install(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "slencodings.torch", None)
+    with pytest.raises(ImportError, match=r"pip install 'slencodings\[torch\]'"):
+        models.classifier()
