@@ -26,7 +26,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/demo-ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,torch]'
 	touch $@
 
 .venv/dev-ready: pyproject.toml constraints.txt | .venv/bin/python

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slencodings
-from slencodings import cli, evidence, files, survey
+from slencodings import cli, evidence, files, options, survey
 
 
 class Run(NamedTuple):
@@ -174,7 +174,7 @@ def test_values_that_come_twice_are_given_once(sle: Sle):
 
 
 def test_the_values_of_the_help_are_those_there_are():
-    assert cli.VALUES == evidence.VALUES
+    assert options.VALUES == evidence.VALUES
 
 
 @pytest.mark.parametrize("form", ["wide", "long"])

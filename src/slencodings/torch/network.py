@@ -79,9 +79,10 @@ def losses_of(objective: str, prior_weight: float, normalize: bool) -> tuple[Los
     The forward KL alone gives up on rows whose targets leave little doubt, so the reverse one
     goes before it.
     """
-    first = "reverse_kl" if objective == "forward_kl" else objective
-    how = prior_weight, normalize
-    return _loss_of(first, *how), _loss_of(objective, *how)
+    loss = _loss_of(objective, prior_weight, normalize)
+    if objective != "forward_kl":
+        return loss, loss
+    return _loss_of("reverse_kl", prior_weight, normalize), loss
 
 
 def _loss_of(objective: str, prior_weight: float, normalize: bool) -> Loss:

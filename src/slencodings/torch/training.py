@@ -105,6 +105,8 @@ def train(
         )
     learned = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=plan.learning_rate, weight_decay=plan.weight_decay)
+    # Nothing is the best, and nothing is waited for, before the loss that counts.
+    first = int(FIRST * plan.max_epochs) if losses[0] is not losses[1] else 0
     history: list[dict[str, float]] = []
     best: dict[str, Tensor] = {}
     if start is not None:
@@ -112,14 +114,14 @@ def train(
         load_weights(network, start.network, "the checkpoint")
         _load_optimizer(optimizer, start.optimizer)
         torch.set_rng_state(start.random)
-    while len(history) < plan.max_epochs and not _waited(history, plan.patience):
+    while len(history) < plan.max_epochs and _age(history) < plan.patience:
         epoch, shuffled = len(history), rows[torch.randperm(len(rows))]
-        loss = partial(mean_loss, loss=losses[epoch >= FIRST * plan.max_epochs])
+        loss = partial(mean_loss, loss=losses[epoch >= first])
         row = {
             "epoch": epoch + 1,
             "loss": _learn(network, loss, optimizer, shuffled, plan, epoch),
         }
-        if len(valid):
+        if len(valid) and epoch >= first:
             row["validation_loss"] = _evaluate(network, mean_loss, valid, plan)
         if not all(map(math.isfinite, row.values())):
             raise ValueError(
@@ -127,7 +129,7 @@ def train(
                 f"Lower learning_rate ({plan.learning_rate:g}), or scale the features."
             )
         history.append(row)
-        if len(valid) and _age(history) == 0:
+        if "validation_loss" in row and _age(history) == 0:
             best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         weights, state = network.state_dict(), _state(optimizer)
         after_epoch(Progress(history, weights, best, state, torch.get_rng_state()))
@@ -173,13 +175,9 @@ def _batches(rows: Tensor, plan: Plan) -> Any:
 
 
 def _age(history: list[dict[str, float]]) -> int:
-    """How many epochs ago the validation loss was lowest."""
-    losses = [row["validation_loss"] for row in history]
-    return len(losses) - 1 - losses.index(min(losses))
-
-
-def _waited(history: list[dict[str, float]], patience: int) -> bool:
-    return bool(history) and "validation_loss" in history[0] and _age(history) >= patience
+    """How many epochs ago the validation loss was lowest; -1 if there is none."""
+    losses = [row["validation_loss"] for row in history if "validation_loss" in row]
+    return len(losses) - 1 - losses.index(min(losses)) if losses else -1
 
 
 def _state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
