@@ -192,8 +192,8 @@ def test_on_a_doubtful_crowd_belief_is_nearer_the_truth_than_soft_labels_but_not
         model.fit(crowded.X[train], said, items=said.items[train]).predict_opinion(crowded.X[test])
         for model in (ours, soft)
     )
-    # Belief alone less soft labels' over seeds 0 to 4: JSD -.025 (sd .010, at most -.013), NES +.006
-    # (sd .005, at least .000). With its doubt projected: JSD +.041 (at least +.015), NES -.013.
+    # Belief alone less soft labels', seeds 0 to 4: JSD -.025 (sd .010, at most -.013), NES +.006
+    # (sd .005, at least .000). With doubt projected: JSD +.041 (at least +.015), NES -.013.
     for theirs in (soft.mode, soft.probability):
         assert jsd(truth, ours.mode).mean() < jsd(truth, theirs).mean()
         assert entropy_similarity(truth, ours.mode) > entropy_similarity(truth, theirs)
