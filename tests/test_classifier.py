@@ -179,8 +179,8 @@ def test_a_known_function_to_opinions_is_recovered(objective):
     assert np.abs(got.uncertainty - truth.uncertainty).mean() < 0.01
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_on_a_doubtful_crowd_belief_is_nearer_the_truth_than_soft_labels_but_not_with_doubt(seed):
+def read_both_ways(seed):
+    """JSD and NES to the truth: ours believed and projected, soft labels believed and projected."""
     crowded = digits_crowd(rng=seed, confidence=(2, 4), reliability=(4, 4))
     order = np.random.default_rng(0).permutation(1797)
     train, test = order[:1200], order[1200:]
@@ -188,17 +188,26 @@ def test_on_a_doubtful_crowd_belief_is_nearer_the_truth_than_soft_labels_but_not
     how = {"random_state": seed, "max_epochs": 20, "learning_rate": 0.01}
     ours = SLEClassifier(reliability=crowded.reliability, **how)
     soft = SLEClassifier(objective="cross_entropy", **how)
-    ours, soft = (
-        model.fit(crowded.X[train], said, items=said.items[train]).predict_opinion(crowded.X[test])
-        for model in (ours, soft)
-    )
-    # Belief alone less soft labels', seeds 0 to 4: JSD -.025 (sd .010, at most -.013), NES +.006
-    # (sd .005, at least .000). With doubt projected: JSD +.041 (at least +.015), NES -.013.
-    for theirs in (soft.mode, soft.probability):
-        assert jsd(truth, ours.mode).mean() < jsd(truth, theirs).mean()
-        assert entropy_similarity(truth, ours.mode) > entropy_similarity(truth, theirs)
-        assert jsd(truth, ours.probability).mean() > jsd(truth, theirs).mean()
-        assert entropy_similarity(truth, ours.probability) < entropy_similarity(truth, theirs)
+    for model in (ours, soft):
+        model.fit(crowded.X[train], said, items=said.items[train])
+        opinion = model.predict_opinion(crowded.X[test])
+        for p in (opinion.mode, opinion.probability):
+            yield jsd(truth, p).mean(), entropy_similarity(truth, p)
+
+
+def test_on_a_doubtful_crowd_belief_is_nearer_the_truth_than_soft_labels_and_projection_is_not():
+    scores = np.asarray([list(read_both_ways(seed)) for seed in range(5)])
+    believed, projected, soft_believed, soft = scores.transpose(1, 2, 0)
+    # Seeds 0 to 4, mean difference and standard deviation: belief less soft labels, JSD -.060
+    # (.016), NES +.022 (.008); less their belief, -.025 (.010), +.006 (.005), a tie for seed 3.
+    # Projected, which is predict_proba, ours is further away: +.041 (.015), -.013 (.005). The truth
+    # is nearly one-hot, so whatever is sharp is near: a majority vote is nearer than all of these.
+    assert (believed[0] < soft[0]).all()
+    assert (believed[1] > soft[1]).all()
+    assert (believed[0] < soft_believed[0]).all()
+    assert believed[1].mean() > soft_believed[1].mean()
+    assert (projected[0] > soft[0]).all()
+    assert (projected[1] < soft[1]).all()
 
 
 def test_held_out_rows_stop_training_and_the_best_weights_are_kept(monkeypatch):
