@@ -167,6 +167,7 @@ def test_sle_compare_writes_all_columns(monkeypatch, capsys, digits, tmp_path):
         assert (code, out, err) == (0, "", "")
     whole = json.loads((tmp_path / "rows.json").read_text())
     assert whole["about"]["seed"] == 3
+    assert whole["about"]["notes"] == []
     (row,) = whole["rows"]
     assert row["direct"] == "inf"
     assert float(row["direct"]) == math.inf

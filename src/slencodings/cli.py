@@ -201,7 +201,7 @@ def compare(
         show(*columns(found.rows), SPARE)
         typer.echo("\n" + "\n".join(lessons(found.rows)))
 
-    return Found(found.rows, found.about, shown)
+    return Found(found.rows, found.about | {"notes": found.notes}, shown)
 
 
 @app.command()
