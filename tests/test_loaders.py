@@ -1,66 +1,36 @@
 """Real crowds from local folders: the counts and quirks that their SOURCE.txt lists."""
 
-import csv
 import gzip
 import json
+import shutil
 from collections import Counter
-from functools import cache
+from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from real_crowds import (
+    LOADERS,
+    SHARED,
+    module,
+    original,
+    per_item,
+    real,
+    repeats,
+    rows_of,
+    unpin,
+    votes_of,
+    write_rows,
+)
 
-from slencodings.datasets import local
+from slencodings.datasets import download, local
 from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
 
-LOADERS = {
-    "rte": rte,
-    "uds_factuality": uds_factuality,
-    "cifar10s": cifar10s,
-    "convabuse": convabuse,
-    "mre": mre,
-}
-
-
-@cache
-def loaded(name, **how):
-    return LOADERS[name](**how)
-
-
-def real(name, **how):
-    try:
-        return loaded(name, **how)
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
-
-
-def per_item(crowd):
-    n = np.bincount(crowd.annotations.item, minlength=len(crowd.annotations.items))
-    return dict(sorted(Counter(n.tolist()).items()))
-
-
-def repeats(crowd):
-    """(item, annotator) pairs that occur more than once, and how often."""
-    said = crowd.annotations
-    pairs = Counter(zip(said.item.tolist(), said.annotator.tolist(), strict=True))
-    return Counter(n for n in pairs.values() if n > 1)
-
-
-def votes_of(crowd):
-    return crowd.annotations.sums()
-
-
-def write_rows(path, rows, delimiter=","):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
-
+DOCUMENT = Path(__file__).parents[1] / "docs" / "datasets.md"
 
 # Where the files are
 
@@ -70,17 +40,81 @@ def test_the_folder_given_is_the_only_one_looked_in(tmp_path):
         rte(tmp_path)
 
 
-def test_the_environment_comes_before_the_folder_beside_the_checkout(tmp_path, monkeypatch):
-    monkeypatch.setenv("SLENCODINGS_DATA", str(tmp_path))
-    (tmp_path / "uds_confidence").mkdir()
-    (tmp_path / "uds_confidence" / "file").touch()
-    found = local.find("uds_factuality", None, "file", shared="uds_confidence")
-    assert found == tmp_path / "uds_confidence"
-    with pytest.raises(FileNotFoundError, match="other") as error:
-        local.find("uds_factuality", None, "other", shared="uds_confidence")
-    for place in ("uds_factuality", "uds_confidence"):
-        assert str(tmp_path / place) in str(error.value)
-        assert str(local.Path("shared") / "datasets" / place) in str(error.value)
+def test_the_environment_comes_first_then_the_cache_then_the_folder_beside_the_checkout(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SLENCODINGS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("SLENCODINGS_CACHE", str(tmp_path / "cache"))
+    file = download.unchanged("file", download.github("a/b", "c", "file", 1))
+    look = ("uds_factuality", None, [file])
+    with pytest.raises(FileNotFoundError, match="needs the file file; looked in") as error:
+        local.find(*look, shared="uds_confidence")
+    places = [
+        tmp_path / "data" / "uds_factuality",
+        tmp_path / "data" / "uds_confidence",
+        tmp_path / "cache" / "uds_factuality",
+        SHARED / "uds_factuality",
+        SHARED / "uds_confidence",
+    ]
+    assert f"looked in {', '.join(map(str, places))}. Pass" in str(error.value)
+    for place in reversed(places[:3]):
+        place.mkdir(parents=True)
+        (place / "file").touch()
+        assert local.find(*look, shared="uds_confidence") == place
+
+
+# Bad input
+
+READ = {
+    "rte": "rte/rte/rte1.tsv",
+    "uds_factuality": "uds_confidence/raw/sentence/annotations/factuality.zip",
+    "cifar10s": "cifar10s/derived_annotator_index.csv",
+    "convabuse": "convabuse/2_splits/ConvAbuseEMNLPtest.csv",
+    "mre": "mre/raw/RelEx/RelEx_batch_33.csv",
+}
+
+
+@pytest.mark.parametrize("harm", ["cut", "altered", "missing"])
+@pytest.mark.parametrize("name", READ)
+def test_a_file_that_is_missing_cut_or_altered_is_named(name, harm, tmp_path):
+    original(READ[name])
+    folder, _, path = READ[name].partition("/")
+    home = tmp_path / folder
+    shutil.copytree(SHARED / folder, home, copy_function=lambda a, b: Path(b).symlink_to(a))
+    data = (home / path).read_bytes()
+    (home / path).unlink()
+    if harm == "missing":
+        with pytest.raises(FileNotFoundError, match=f"{name!r} needs the file {path}; looked in"):
+            LOADERS[name](home)
+        return
+    digit = data.rindex(b"0")
+    (home / path).write_bytes(
+        data[: len(data) // 2] if harm == "cut" else data[:digit] + b"1" + data[digit + 1 :]
+    )
+    with pytest.raises(ValueError, match=r"is cut or altered: .* needed|needed .* found") as error:
+        LOADERS[name](home)
+    assert str(home / path) in str(error.value)
+    assert "It comes from https://raw.githubusercontent.com/" in str(error.value)
+
+
+def test_an_altered_text_of_uds_is_named(tmp_path):
+    original("uds_confidence/derived_ewt_text.json.gz")
+    home = tmp_path / "uds"
+    shutil.copytree(SHARED / "uds_confidence", home)
+    (home / "derived_ewt_text.json.gz").chmod(0o644)
+    (home / "derived_ewt_text.json.gz").write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(ValueError, match=r"derived_ewt_text\.json\.gz is cut or altered"):
+        uds_factuality(home)
+
+
+def test_other_classes_in_the_images_are_named(tmp_path):
+    original("cifar10s/derived_annotator_index.csv")
+    (tmp_path / "cifar10s").symlink_to(SHARED / "cifar10s")
+    (tmp_path / "cifar10_images").mkdir()
+    images = tmp_path / "cifar10_images" / "cifar10_test10000_train5000.npz"
+    np.savez(images, test_labels=np.zeros(10000, np.uint8))
+    with pytest.raises(ValueError, match=r"train5000\.npz is cut or altered: its content needed"):
+        cifar10s(tmp_path / "cifar10s")
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -118,7 +152,8 @@ def test_rte_has_the_counts_of_its_source():
     assert np.where(tie, 0.5, right).mean() == pytest.approx(0.897, abs=5e-4)
 
 
-def test_rte_texts_have_no_html_entities_and_keep_their_quotation_marks(tmp_path):
+def test_rte_texts_have_no_html_entities_and_keep_their_quotation_marks(tmp_path, monkeypatch):
+    unpin(monkeypatch)
     quoted = {"id": "7", "value": "TRUE", "task": "CD", "text": '"A" &amp; &quot;B&quot;'}
     votes = [
         {"!amt_annotation_ids": "x", "!amt_worker_ids": w, "orig_id": i, "response": r, "gold": "1"}
@@ -137,7 +172,28 @@ def test_rte_texts_have_no_html_entities_and_keep_their_quotation_marks(tmp_path
 
 
 def test_no_html_entity_is_left_in_the_real_texts():
-    assert not [pair for pair in real("rte").X if "&quot;" in "".join(pair)]
+    texts = ["".join(pair) for pair in real("rte").X]
+    assert not [text for text in texts if "&quot;" in text or "&apos;" in text]
+    assert b"&quot;" in original("rte/rte/rte1.tsv").read_bytes()
+
+
+def test_rte_gold_is_the_value_of_its_pair():
+    crowd = real("rte")
+    with original("rte/rte/rte1.tsv").open(encoding="utf-8") as file:
+        lines = [line.split("\t") for line in file][1:]
+    value = {line[0]: line[1] for line in lines}
+    assert len(value) == 800
+    told = [value[name] for name in crowd.annotations.items.tolist()]
+    assert len({(v, k) for v, k in zip(told, crowd.gold.tolist(), strict=True)}) == 2
+
+
+def test_rte_annotators_are_right_as_often_as_its_source_says():
+    crowd = real("rte")
+    said = crowd.annotations
+    right = np.bincount(said.annotator, said.y == crowd.gold[said.item])
+    share = right / np.bincount(said.annotator)
+    assert (share.min(), share.max()) == (0.4, 1)
+    assert share.mean() == pytest.approx(0.837, abs=5e-4)
 
 
 # UDS factuality
@@ -171,7 +227,8 @@ def test_uds_predicates_are_words_of_their_sentences_but_for_three():
     assert sum(word == "" for sentence, word in crowd.X if sentence) == 3
 
 
-def test_a_uds_sentence_that_is_not_there_leaves_its_text_empty(tmp_path):
+def test_a_uds_sentence_that_is_not_there_leaves_its_text_empty(tmp_path, monkeypatch):
+    unpin(monkeypatch)
     factual = {"value": {"a": 1, "b": 0}, "confidence": {"a": 4, "b": 1}}
     said = {"factuality": {"factual": factual}}
     data = {
@@ -188,65 +245,8 @@ def test_a_uds_sentence_that_is_not_there_leaves_its_text_empty(tmp_path):
     assert crowd.X == [("It rains.", ""), ("", "")]
     assert crowd.split.tolist() == ["dev", "train"]
     assert crowd.annotations.uncertainty.tolist() == [0, 0.75, 0, 0.75]
-
-
-# CIFAR-10S
-
-
-def test_cifar10s_has_the_counts_of_its_source():
-    crowd = real("cifar10s")
-    said = crowd.annotations
-    assert (len(crowd.X), len(said.y), len(said.annotators)) == (1000, 6723, 248)
-    assert per_item(crowd) == {6: 459, 7: 391, 8: 124, 9: 21, 10: 4, 11: 1}
-    pairs = np.unique(np.stack([said.item, said.annotator]), axis=1)
-    assert np.bincount(np.bincount(pairs[0])).tolist() == [0, 0, 0, 0, 0, 0, 800, 200]
-    rows = Counter(np.bincount(said.annotator).tolist())
-    assert rows[54] == 1
-    assert (crowd.X.min(), crowd.X.max()) == (0, 9997)
-
-
-def test_cifar10s_keeps_what_annotators_said_again():
-    assert repeats(real("cifar10s")) == {2: 517, 4: 2}
-
-
-def test_cifar10s_soft_labels_are_probabilities_with_ties_at_the_top():
-    crowd = real("cifar10s")
-    y = crowd.annotations.y
-    assert np.isfinite(y).all()
-    assert (y >= 0).all()
-    assert np.allclose(y.sum(axis=1), 1)
-    top = np.isclose(y, y.max(axis=1, keepdims=True), rtol=0, atol=1e-12).sum(axis=1)
-    assert (np.isclose(y.max(axis=1), 1)).sum() == 2375
-    assert (top > 1).sum() == 383
-    assert (top == 10).sum() == 19
-    assert np.array_equal(crowd.stated, y.max(axis=1))
-    assert crowd.stated.min() == pytest.approx(0.1)
-
-
-def test_cifar10s_means_are_right_as_often_as_its_source_says():
-    crowd = real("cifar10s")
-    if crowd.gold is None:
-        pytest.skip("cifar10_images is not beside cifar10s, so there is no gold")
-    assert np.mean(votes_of(crowd).argmax(axis=1) == crowd.gold) == pytest.approx(0.938, abs=1e-3)
-
-
-def test_cifar10s_without_images_has_no_gold(tmp_path):
-    home = tmp_path / "cifar10s"
-    soft = {
-        "12": [np.eye(10)[3].tolist(), np.full(10, 0.1).tolist()],
-        "5": [np.eye(10)[0].tolist()],
-    }
-    (home / "cifar10s_data").mkdir(parents=True)
-    path = home / "cifar10s_data" / "cifar10s_t2clamp_redist10.json"
-    path.write_text(json.dumps(soft))
-    rows = [("12", "1", "1"), ("12", "0", "0"), ("5", "1", "0")]
-    rows = [dict(zip(("img_id", "annotator", "json_index"), row, strict=True)) for row in rows]
-    write_rows(home / "derived_annotator_index.csv", rows)
-    crowd = cifar10s(home)
-    assert crowd.gold is None
-    assert crowd.X.tolist() == [5, 12]
-    assert crowd.annotations.item.tolist() == [1, 1, 0]
-    assert crowd.stated.tolist() == [0.1, 1, 1]
+    (tmp_path / "derived_ewt_text.json.gz").unlink()
+    assert uds_factuality(tmp_path).X == [("", "")] * 2
 
 
 # ConvAbuse
@@ -286,13 +286,39 @@ def test_convabuse_keeps_what_annotators_said_again_even_if_they_contradict_them
     assert sum(len(given) > 1 for given in levels.values()) == 28
 
 
+def test_convabuse_votes_have_the_counts_of_their_source():
+    crowd = real("convabuse")
+    votes = votes_of(crowd)
+    parts = [crowd.split == part for part in ("train", "valid", "test")]
+    tie, abusive = votes[:, 0] == votes[:, 1], votes[:, 1] > votes[:, 0]
+    unanimous = votes.min(axis=1) == 0
+    assert [int(abusive[part].sum()) for part in parts] == [339, 112, 127]
+    assert [int(tie[part].sum()) for part in parts] == [78, 29, 33]
+    assert [int(unanimous[part].sum()) for part in parts] == [2172, 712, 740]
+
+
+def test_so_many_cells_of_convabuse_hold_several_answers():
+    rows = rows_of("convabuse/2_splits/ConvAbuseEMNLPtrain.csv")
+    assert sum(", " in row[c] for row in rows for c in row if c.startswith("Annotator")) == 3713
+
+
+def test_convabuse_splits_say_what_its_full_table_says():
+    crowd = real("convabuse", severity=True)
+    full = rows_of("convabuse/1_full/ConvAbuseEMNLPfull.csv")
+    assert len(full) == len(crowd.annotations.y)
+    columns = [f"is_abuse.{level}" for level in range(-3, 2)]
+    counts = [sum(row[c] in ("1", "1.0") for row in full) for c in columns]
+    assert counts == np.bincount(crowd.annotations.y).tolist()
+
+
 def conversation(example, **cells):
     columns = [f"Annotator{m}_is_abuse.{level}" for m in range(1, 9) for level in range(-3, 2)]
     turns = dict.fromkeys(("prev_agent", "prev_user", "agent", "user"), "text")
     return {"example_id": example, **turns, **dict.fromkeys(columns, ""), **cells}
 
 
-def test_one_cell_may_hold_several_answers(tmp_path):
+def test_one_cell_may_hold_several_answers(tmp_path, monkeypatch):
+    unpin(monkeypatch)
     twice = {f"Annotator2_is_abuse.{level}": "0, 0, 0" for level in (-3, -2, 0)}
     twice |= {"Annotator2_is_abuse.-1": "0, 1, 0", "Annotator2_is_abuse.1": "1, 0, 1"}
     once = {f"Annotator8_is_abuse.{level}": str(int(level == -3)) for level in range(-3, 2)}
@@ -334,7 +360,10 @@ def test_mre_has_the_counts_of_its_source(relation):
     assert right.mean() == pytest.approx(agreement, abs=2e-3)
 
 
-def test_mre_reads_both_forms_of_ids_several_relations_and_no_expert(tmp_path):
+def test_mre_reads_both_forms_of_ids_several_relations_and_no_expert(tmp_path, monkeypatch):
+    unpin(monkeypatch)
+    monkeypatch.setattr(module("mre"), "_BATCHES", module("mre")._BATCHES[:1])
+
     def judged(expert):
         return {"term1": "A", "term2": "B", "sentence": f"A and B, {expert}", "expert": expert}
 
@@ -361,6 +390,41 @@ def test_mre_reads_both_forms_of_ids_several_relations_and_no_expert(tmp_path):
     assert crowd.terms == [("A", "B")] * 2
 
 
+def test_mre_batches_have_the_counts_of_their_source():
+    votes = [rows_of(f"mre/{file.path}") for file in module("mre")._BATCHES]
+    rows = [row for batch in votes for row in batch]
+    assert (len(votes), len(rows), len({row["_worker_id"] for row in rows})) == (46, 50962, 468)
+    plain = [i for i, batch in enumerate(votes, 1) if all(r["sent_id"].isdigit() for r in batch)]
+    assert plain == [17, 18, 19, 20, 21]
+    sentences = Counter(row["sent_id"].split("-")[0] for row in rows)
+    assert Counter(sentences.values()) == {15: 3058, 30: 166, 16: 7}
+    pairs = Counter((row["sent_id"].split("-")[0], row["_worker_id"]) for row in rows)
+    assert sum(n - 1 for n in pairs.values()) == 736
+    ticked = [row["relations"].split() for row in rows]
+    assert (sum(len(r) == 1 for r in ticked), max(map(len, ticked))) == (45544, 13)
+    relations = Counter(relation for r in ticked for relation in r)
+    assert len(relations) == 14
+    told = ("[TREATS]", "[CAUSES]", "[NONE]", "[OTHER]")
+    assert [relations[name] for name in told] == [12722, 7004, 3198, 3045]
+    assert {float(row["_trust"]) for row in rows} == {1}
+    gold = {row["SID"] for row in rows_of("mre/ground_truth_cause.csv")}
+    assert (len(gold), len(gold - set(sentences)), len(set(sentences) - gold)) == (3984, 842, 89)
+
+
 def test_mre_knows_two_relations():
     with pytest.raises(ValueError, match="`relation` must be cause or treat; 'cures' came"):
         mre(relation="cures")
+
+
+# What the document says
+
+
+@pytest.mark.parametrize("name", [*LOADERS, "treat"])
+def test_the_document_has_the_counts_that_the_loaders_have(name):
+    crowd = real("mre", relation="treat") if name == "treat" else real(name)
+    said = crowd.annotations
+    call = {"mre": 'mre(relation="cause")', "treat": 'mre(relation="treat")'}.get(name, f"{name}()")
+    counts = (len(crowd.X), len(said.y), len(said.annotators))
+    start = " | ".join([f"`{call}`", *(f"{n:,}" for n in counts), str(len(said.labels))])
+    row = next(line for line in DOCUMENT.read_text().splitlines() if start in line)
+    assert row.split(" | ")[6] == ("no" if crowd.gold is None else "yes")

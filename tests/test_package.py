@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "comparison": {"aggregate", "annotations", "confidence", "metrics", "opinion", "trust"},
     "triage": {"annotations", "opinion"},
     "evaluation": {"aggregate", "annotations", "divergence", "metrics", "opinion", "triage"},
-    "datasets": {"annotations", "readers"},
+    "datasets": {"annotations", "readers", "screen", "writers"},
     "readers": {"columns"},
     "writers": set(),
     "files": {

@@ -1,5 +1,6 @@
 """Crowds to try things on: one loader a file, and the paper's Algorithm 1 to make more."""
 
+from slencodings.datasets.cifar10_images import cifar10_images
 from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_crowd
@@ -12,6 +13,7 @@ __all__ = [
     "Crowd",
     "DigitsCrowd",
     "annotate",
+    "cifar10_images",
     "cifar10s",
     "convabuse",
     "crowd_table",

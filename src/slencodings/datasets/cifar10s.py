@@ -3,21 +3,119 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
+from slencodings.datasets.download import File, check, github, read, there, unchanged
 from slencodings.datasets.local import coded, find
 
-_VOTES, _WHO = "cifar10s_data/cifar10s_t2clamp_redist10.json", "derived_annotator_index.csv"
-_IMAGES = "cifar10_test10000_train5000.npz"
-_LABELS = (
-    *("airplane", "automobile", "bird", "cat", "deer"),
-    *("dog", "frog", "horse", "ship", "truck"),
+_NAMES = (
+    *("Airplane", "Automobile", "Bird", "Cat", "Deer"),
+    *("Dog", "Frog", "Horse", "Ship", "Truck"),
+)
+_PLACE = {name: k for k, name in enumerate(_NAMES)}
+_LABELS = [name.lower() for name in _NAMES]
+_REDISTRIBUTED = 0.1
+_COLUMNS = (
+    *("img_id", "annotator", "trial_index", "task"),
+    *("top1", "top1_prob", "top2", "top2_prob", "impossible"),
+)
+
+
+def _answers(data: bytes) -> bytes:
+    """The answers in the raw log of the study, without its free texts, one row each."""
+    log = [row for row in _rows(data) if row["trial_type"] == "survey-html-form"]
+    who = {name: m for m, name in enumerate(dict.fromkeys(row["subject"] for row in log))}
+    return _table([_answer(row, who[row["subject"]]) for row in log])
+
+
+def _answer(row: dict[str, str], annotator: int) -> dict[str, Any]:
+    said = json.loads(row["response"])
+    second = said["classSelect2"].removeprefix("secondProb")
+    # As the authors do: 8p was meant to be 80, and 0 for the likeliest class to be 100.
+    likeliest = float(said["prob"].replace("8p", "80")) or 100.0
+    unlikely = [name for name in _NAMES if f"improbClassSelect{name}" in said]
+    return {
+        "img_id": int(float(row["img_id"])),
+        "annotator": annotator,
+        "trial_index": row["trial_index"],
+        "task": row["task"],
+        "top1": said["classSelect"].removeprefix("mostProb"),
+        "top1_prob": likeliest,
+        "top2": second,
+        "top2_prob": said.get("prob2", "") if second != "No" else "",
+        "impossible": "|".join(unlikely),
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> bytes:
+    """The answers by image, annotator and time, every number written the same way."""
+    form: dict[str, Any] = dict.fromkeys(("img_id", "annotator", "trial_index"), int)
+    form |= dict.fromkeys(("top1_prob", "top2_prob"), lambda x: x if x == "" else float(x))
+    cells: list[list[Any]] = [[form.get(c, str)(row[c]) for c in _COLUMNS] for row in rows]
+    cells.sort(key=lambda row: (row[:3], [str(cell) for cell in row]))
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows(cells)
+    return out.getvalue().encode("utf-8")
+
+
+def _classes(data: bytes) -> bytes:
+    """The class of each image in the raw log of the study."""
+    shown = {int(float(row["img_id"])): row["label"] for row in _rows(data) if row["img_id"]}
+    return _gold(shown)
+
+
+def _gold(names: dict[int, str]) -> bytes:
+    lines = [f"{i},{name}\n" for i, name in sorted(names.items())]
+    return "".join(["img_id,label\n", *lines]).encode("utf-8")
+
+
+def _rows(data: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
+
+
+_ORIGIN = ("cambridge-mlg/cifar-10s", "86b114f0257ad88e36add572db3dd69dbca0fdf7")
+_RAW = github(*_ORIGIN, "cifar10s_data/raw_human_data.csv", 3_700_000)
+_ANSWERS = File(
+    "derived_annotator_index.csv",
+    572_409,
+    "2486d02152aff941f567e353aaca5b67c067a9fb426a71ff1f16d35961b26234",
+    (_RAW,),
+    _answers,
+    lambda data: _table(_rows(data)),
+)
+_GOLD = File(
+    "derived_gold.csv",
+    10_810,
+    "fc1019d810d967554c61f166ee07da937c3dbb1d5967ec839a3856f33b095bc2",
+    (_RAW,),
+    _classes,
+)
+_TRAIN = unchanged(
+    "other_data/train_indices.npy",
+    github(
+        *_ORIGIN,
+        "other_data/train_indices.npy",
+        56_128,
+        "af80134e896dda7f42c7acc9386243d53b4bf54c996b219452fa6ac600c8883a",
+    ),
+)
+_TEST = unchanged(
+    "other_data/test_indices.npy",
+    github(
+        *_ORIGIN,
+        "other_data/test_indices.npy",
+        24_128,
+        "2cda098d4cc19137cde538b37f26759e8c0fbc20c470aa89a9574f4edba2bcbb",
+    ),
 )
 
 
@@ -26,44 +124,92 @@ class CIFAR10S(NamedTuple):
 
     Attributes
     ----------
-    X : int array (1000,), places in the CIFAR-10 test set
+    X : int array (1000,), places in the CIFAR-10 test set, whose images `cifar10_images` loads
     annotations : Annotations, 6,723 soft labels (R, 10) by 248 annotators, some of whom saw an
         image again
-    gold : int array (1000,), the class of the image; None where the images are not there
+    gold : int array (1000,), the class of the image; None where neither the raw log nor the
+        images are there
     stated : float array (R,), the probability of the annotator's top label
+    train : int array (7000,), the published places to train on; `X` is among them
+    test : int array (3000,), the published places to test on
     """
 
     X: NDArray[np.intp]
     annotations: Annotations
     gold: NDArray[np.intp] | None
     stated: NDArray[np.float64]
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
 
 
-def cifar10s(folder: str | Path | None = None) -> CIFAR10S:
+def cifar10s(folder: str | Path | None = None, *, download: bool = False) -> CIFAR10S:
     """Soft labels elicited from each annotator, clamped and redistributed as their authors do.
+
+    They are computed from each answer. The published cifar10s_t2clamp_redist10.json has the same
+    labels, but in an order that does not say whose they are.
 
     Parameters
     ----------
-    folder : holds cifar10s_data/cifar10s_t2clamp_redist10.json and derived_annotator_index.csv,
-        and beside it cifar10_images for `gold`; left out, it is SLENCODINGS_DATA/cifar10s, or
+    folder : holds other_data and derived_annotator_index.csv, or else the original
+        cifar10s_data/raw_human_data.csv; and beside it cifar10_images, if `gold` is to come from
+        there; left out, it is SLENCODINGS_DATA/cifar10s, the cache, or
         ../shared/datasets/cifar10s beside the checkout
+    download : fetch what is missing from github.com into the folder or the cache, without the
+        free texts of the raw log
 
     Examples
     --------
     >>> cifar10s("no/such/folder")
     Traceback (most recent call last):
-    FileNotFoundError: data set 'cifar10s' needs the file cifar10s_data/cifar10s_t2clamp_redis...
+    FileNotFoundError: data set 'cifar10s' needs the file derived_annotator_index.csv; looked ...
     """
-    home = find("cifar10s", folder, _VOTES)
-    soft = json.loads((home / _VOTES).read_text(encoding="utf-8"))
-    with (home / _WHO).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    y = np.asarray([soft[row["img_id"]][int(row["json_index"])] for row in rows], dtype=float)
+    files = [_ANSWERS, _TRAIN, _TEST]
+    home = find("cifar10s", folder, files, extra=[_GOLD], download=download)
+    rows = _rows(read(home, _ANSWERS))
+    y = _soft(rows)
     item = [int(row["img_id"]) for row in rows]
     X = np.unique(np.asarray(item, dtype=np.intp))
     crowd = coded(item, [int(row["annotator"]) for row in rows], y, _LABELS, items=X.tolist())
-    images, gold = home.parent / "cifar10_images" / _IMAGES, None
-    if images.exists():
+    train, test = (
+        np.load(io.BytesIO(read(home, file)), allow_pickle=False).astype(np.intp)
+        for file in (_TRAIN, _TEST)
+    )
+    return CIFAR10S(X, crowd, _find_gold(home, X), np.max(y, axis=1), train, test)
+
+
+def _find_gold(home: Path, X: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    images = home.parent / "cifar10_images" / "cifar10_test10000_train5000.npz"
+    if there(home, _GOLD):
+        content = read(home, _GOLD)
+    elif images.exists():
         with np.load(images, allow_pickle=False) as arrays:
-            gold = arrays["test_labels"][X].astype(np.intp)
-    return CIFAR10S(X, crowd, gold, np.max(y, axis=1))
+            labels = arrays["test_labels"][X].tolist()
+        shown = {i: _NAMES[k] for i, k in zip(X.tolist(), labels, strict=True)}
+        content = check(_GOLD, _gold(shown), images)
+    else:
+        return None
+    return np.asarray([_PLACE[row["label"]] for row in _rows(content)], dtype=np.intp)
+
+
+def _soft(rows: list[dict[str, str]]) -> NDArray[np.float64]:
+    """The label "T2 Clamp" of Collins et al. (2022), section 4.2, with a tenth redistributed.
+
+    The two likeliest classes have what the annotator gave them, the second if it is the first
+    again. What is left goes to the other classes that are not impossible; where nothing is left
+    and there are such classes, a tenth does. Shapes: R answers to (R, 10).
+    """
+    R, r = len(rows), np.arange(len(rows))
+    y = np.zeros((R, len(_NAMES)))
+    y[r, [_PLACE[row["top1"]] for row in rows]] = [float(row["top1_prob"]) / 100 for row in rows]
+    for i, row in enumerate(rows):
+        if row["top2_prob"]:
+            y[i, _PLACE[row["top2"]]] = float(row["top2_prob"]) / 100
+    possible = np.asarray([[n not in row["impossible"].split("|") for n in _NAMES] for row in rows])
+    given = y.sum(axis=1, keepdims=True)
+    # Not a count of the classes below: a likeliest class may be called impossible as well.
+    others = possible.sum(axis=1, keepdims=True) - (y > 0).sum(axis=1, keepdims=True)
+    left = given < 1
+    share = np.where(left, 1 - given, _REDISTRIBUTED) * (others != 0)
+    spread = share / np.where(others == 0, 1, others) * (possible & (y == 0))
+    y = np.where(left, y, y / np.where(left, 1, given) * (1 - share)) + spread
+    return y / y.sum(axis=1, keepdims=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
+from slencodings.datasets.download import File, github, read, unchanged
 from slencodings.datasets.local import coded, find
 
-_SPLITS = ("train", "valid", "test")
-_FILE = "2_splits/ConvAbuseEMNLP{}.csv"
-_TURNS = ("prev_agent", "prev_user", "agent", "user")
+_ORIGIN = ("amandacurry/convabuse", "c0a9469f48956e868276c605d499010ea3c7c0d0")
+
+
+def _file(part: str, size: int, sha256: str) -> File:
+    path = f"2_splits/ConvAbuseEMNLP{part}.csv"
+    return unchanged(path, github(*_ORIGIN, path, size, sha256))
+
+
+_SPLITS = {
+    "train": _file(
+        "train", 878_309, "23abab3eff791d0e8cac681cec15a5ef299ed052699e4fca762d1d4640c36936"
+    ),
+    "valid": _file(
+        "valid", 293_536, "a28bc3083fe3ea305b8c417539a20fda7e68057dc06365507b85c46b60e65443"
+    ),
+    "test": _file(
+        "test", 302_095, "8387d70332cd2245a095240534629152dd5729e8e9556e91b6b20dabdc0bb9d0"
+    ),
+}
 _LEVELS = (-3, -2, -1, 0, 1)
 _ANNOTATORS = tuple(f"Annotator{m}" for m in range(1, 9))
 
@@ -36,15 +54,18 @@ class ConvAbuse(NamedTuple):
     split: NDArray[np.str_]
 
 
-def convabuse(folder: str | Path | None = None, *, severity: bool = False) -> ConvAbuse:
-    """Abuse in conversations with chat bots (Cercas Curry et al. 2021), from a local folder.
+def convabuse(
+    folder: str | Path | None = None, *, severity: bool = False, download: bool = False
+) -> ConvAbuse:
+    """Abuse in conversations with chat bots (Cercas Curry et al. 2021).
 
     Parameters
     ----------
     folder : holds 2_splits/ConvAbuseEMNLP{train,valid,test}.csv; left out, it is
-        SLENCODINGS_DATA/convabuse, or ../shared/datasets/convabuse beside the checkout
+        SLENCODINGS_DATA/convabuse, the cache, or ../shared/datasets/convabuse beside the checkout
     severity : label by the five levels, from -3 (strongly abusive) over 0 (ambiguous) to 1 (not
         abusive); else 1 is "abusive", a level below 0
+    download : fetch what is missing from github.com into the folder or the cache
 
     Examples
     --------
@@ -52,12 +73,11 @@ def convabuse(folder: str | Path | None = None, *, severity: bool = False) -> Co
     Traceback (most recent call last):
     FileNotFoundError: data set 'convabuse' needs the file 2_splits/ConvAbuseEMNLPtrain.csv; ...
     """
-    home = find("convabuse", folder, _FILE.format("train"))
+    home = find("convabuse", folder, list(_SPLITS.values()), download=download)
     rows: list[dict[str, str]] = []
     split: list[str] = []
-    for part in _SPLITS:
-        with (home / _FILE.format(part)).open(encoding="utf-8", newline="") as file:
-            rows += csv.DictReader(file)
+    for part, file in _SPLITS.items():
+        rows += csv.DictReader(io.StringIO(read(home, file).decode("utf-8"), newline=""))
         split += [part] * (len(rows) - len(split))
     # Ids are written as floats, "278.0".
     items = [int(float(row["example_id"])) for row in rows]

@@ -11,39 +11,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
+from slencodings.datasets.download import File, cache, fetch, offer, there
 
 
-def find(name: str, folder: str | Path | None, needed: str, *, shared: str | None = None) -> Path:
-    """The folder of a data set: the one given, or SLENCODINGS_DATA/<name>, or ../shared/datasets.
+def find(
+    name: str,
+    folder: str | Path | None,
+    files: Sequence[File],
+    *,
+    extra: Sequence[File] = (),
+    shared: str | None = None,
+    download: bool = False,
+) -> Path:
+    """The folder of a data set, after a download if that is wanted.
+
+    It is the one given; or the first that has the files of SLENCODINGS_DATA/<name>, the cache, and
+    ../shared/datasets beside the checkout.
 
     Parameters
     ----------
-    needed : a file inside, by which the folder is known
+    files : what the folder must hold
+    extra : what a download brings as well
     shared : what the folder is called where it is not called by its name
+    download : fetch what is missing, into the folder given or the cache
 
     Examples
     --------
-    >>> find("rte", "/nowhere", "rte/rte1.tsv")
+    >>> from slencodings.datasets.download import github, unchanged
+    >>> source = github("someone/data", "f98448e", "rte/rte1.tsv", 190_781)
+    >>> find("rte", "/nowhere", [unchanged("rte/rte1.tsv", source)])
     Traceback (most recent call last):
     FileNotFoundError: data set 'rte' needs the file rte/rte1.tsv; looked in /nowhere. ...
     """
     names = [name] if shared is None else [name, shared]
-    places = [Path(folder)] if folder is not None else _usual(names)
+    target = cache() / name if folder is None else Path(folder)
+    places = _usual(names, target) if folder is None else [target]
+    wanted = [*files, *extra] if download else list(files)
     for place in places:
-        if (place / needed).exists():
+        if all(there(place, file) for file in wanted):
             return place
+    if download:
+        fetch(wanted, target)
+        return target
+    nearest = max(places, key=lambda place: sum(there(place, file) for file in files))
+    missing = next(file.path for file in files if not there(nearest, file))
     raise FileNotFoundError(
-        f"data set {name!r} needs the file {needed}; looked in {', '.join(map(str, places))}. "
-        f"Pass its folder, or set SLENCODINGS_DATA to a folder that holds {' or '.join(names)}."
+        f"data set {name!r} needs the file {missing}; looked in {', '.join(map(str, places))}. "
+        f"Pass its folder, or set SLENCODINGS_DATA to a folder that holds {' or '.join(names)}, "
+        f"or pass {offer([*files, *extra], target)}."
     )
 
 
-def _usual(names: list[str]) -> list[Path]:
-    checkout = Path(__file__).resolve().parents[3]
-    roots = [checkout.parent / "shared" / "datasets"]
-    if os.environ.get("SLENCODINGS_DATA"):
-        roots.insert(0, Path(os.environ["SLENCODINGS_DATA"]))
-    return [root / name for root in roots for name in names]
+def _usual(names: list[str], cached: Path) -> list[Path]:
+    shared = Path(__file__).resolve().parents[3].parent / "shared" / "datasets"
+    given = os.environ.get("SLENCODINGS_DATA")
+    own = [Path(given) / name for name in names] if given else []
+    return [*own, cached, *(shared / name for name in names)]
 
 
 def coded(

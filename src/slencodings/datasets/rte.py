@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from html import unescape
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
+from slencodings.datasets.download import github, read, unchanged
 from slencodings.datasets.local import coded, find
 
-_VOTES, _PAIRS = "all_collected_data/rte.standardized.tsv", "rte/rte1.tsv"
+_ORIGIN = ("edwinrobots/bayesian_combination_tutorial2", "f98448e2e9a941463aa92f418eefd1f43bd5a637")
+_VOTES = unchanged(
+    "all_collected_data/rte.standardized.tsv",
+    github(
+        *_ORIGIN,
+        "all_collected_data/rte.standardized.tsv",
+        515_468,
+        "3187c5de59b9b9c596d490d25b5f5f108090a35cbdd10e81f21e6d1939d6ba79",
+    ),
+)
+_PAIRS = unchanged(
+    "rte/rte1.tsv",
+    github(
+        *_ORIGIN,
+        "snow2008_mturk_data_with_orig_files_assembled_201904/rte/rte1.tsv",
+        190_781,
+        "f59dfe1ceac428c63b463b4b6df41341e22e07faac8602aa83c5e7298908a80f",
+    ),
+)
 
 
 class RTE(NamedTuple):
@@ -31,13 +51,14 @@ class RTE(NamedTuple):
     gold: NDArray[np.intp]
 
 
-def rte(folder: str | Path | None = None) -> RTE:
-    """Recognising textual entailment, as Snow et al. (2008) collected it, from a local folder.
+def rte(folder: str | Path | None = None, *, download: bool = False) -> RTE:
+    """Recognising textual entailment, as Snow et al. (2008) collected it.
 
     Parameters
     ----------
     folder : holds all_collected_data/rte.standardized.tsv and rte/rte1.tsv; left out, it is
-        SLENCODINGS_DATA/rte, or ../shared/datasets/rte beside the checkout
+        SLENCODINGS_DATA/rte, the cache, or ../shared/datasets/rte beside the checkout
+    download : fetch what is missing from github.com into the folder or the cache
 
     Examples
     --------
@@ -45,11 +66,11 @@ def rte(folder: str | Path | None = None) -> RTE:
     Traceback (most recent call last):
     FileNotFoundError: data set 'rte' needs the file all_collected_data/rte.standardized.tsv; ...
     """
-    home = find("rte", folder, _VOTES)
-    votes = _rows(home / _VOTES)
+    home = find("rte", folder, [_VOTES, _PAIRS], download=download)
+    votes = _rows(read(home, _VOTES))
     text = {
         row["id"]: (unescape(row["text"]), unescape(row["hypothesis"]))
-        for row in _rows(home / _PAIRS)
+        for row in _rows(read(home, _PAIRS))
     }
     right = {row["orig_id"]: int(row["gold"]) for row in votes}
     items = sorted(right, key=int)
@@ -64,7 +85,7 @@ def rte(folder: str | Path | None = None) -> RTE:
     return RTE([text[name] for name in items], crowd, gold)
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _rows(data: bytes) -> list[dict[str, str]]:
     """Quotation marks are part of the text, not of the format."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    lines = io.StringIO(data.decode("utf-8"), newline="")
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,10 +13,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
+from slencodings.datasets.download import File, github, read, there, unchanged
 from slencodings.datasets.local import coded, find
 
-_VOTES, _TEXT = "raw/sentence/annotations/factuality.zip", "derived_ewt_text.json.gz"
 _SUREST = 4
+_ORIGIN = ("decompositional-semantics-initiative/decomp", "973705b0")
+_VOTES = unchanged(
+    "raw/sentence/annotations/factuality.zip",
+    github(
+        *_ORIGIN,
+        "decomp/data/2.0/raw/sentence/annotations/factuality.zip",
+        271_901,
+        "982902da528d398b5bbaf1b37aa9794bfe805e5a587ce5a3250c33e4eba9cbfb",
+    ),
+)
+
+
+def _sentences(ids: bytes, *parts: bytes) -> bytes:
+    """The text and words of every sentence that UDS numbers, from the CoNLL-U files of EWT.
+
+    Words have whole numbers; 29-30 is "didn't" before it is split, 8.1 a word that is left out.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    for block in b"\n".join(parts).decode("utf-8").split("\n\n"):
+        lines = block.split("\n")
+        about = dict(
+            line[2:].split(" = ", 1) for line in lines if line[:1] == "#" and " = " in line
+        )
+        cells = [line.split("\t", 2) for line in lines if line[:1] != "#"]
+        tokens = [cell[1] for cell in cells if cell[0].isdigit()]
+        if "sent_id" in about:
+            found[about["sent_id"]] = about["text"], tokens
+    named = {uds: its["sentence_id"] for uds, its in json.loads(ids).items()}
+    whole = {uds: found[name] for uds, name in named.items() if name in found}
+    text = {uds: {"text": text, "tokens": tokens} for uds, (text, tokens) in whole.items()}
+    return gzip.compress(json.dumps(text, ensure_ascii=False).encode("utf-8"), 5, mtime=0)
+
+
+def _content(data: bytes) -> bytes:
+    whole = json.loads(gzip.decompress(data))
+    pairs = {uds: [its["text"], its["tokens"]] for uds, its in whole.items()}
+    return json.dumps(pairs, ensure_ascii=False, sort_keys=True).encode("utf-8")
+
+
+_EWT = ("UniversalDependencies/UD_English-EWT", "15d613d8")
+_TEXT = File(
+    "derived_ewt_text.json.gz",
+    3_727_627,
+    "32c6bec1dffa2f41a936001e76c93a8361791eb55ff497b89f23f9d7f1f7f063",
+    (
+        github(*_ORIGIN, "decomp/data/ud_ids.json", 2_219_492),
+        github(*_EWT, "en_ewt-ud-train.conllu", 14_000_000),
+        github(*_EWT, "en_ewt-ud-dev.conllu", 1_750_000),
+        github(*_EWT, "en_ewt-ud-test.conllu", 1_750_000),
+    ),
+    _sentences,
+    _content,
+)
 
 
 class UDSFactuality(NamedTuple):
@@ -37,14 +91,17 @@ class UDSFactuality(NamedTuple):
     split: NDArray[np.str_]
 
 
-def uds_factuality(folder: str | Path | None = None) -> UDSFactuality:
-    """Factuality of Universal Decompositional Semantics 2.0 (White et al. 2020), from a folder.
+def uds_factuality(folder: str | Path | None = None, *, download: bool = False) -> UDSFactuality:
+    """Factuality of Universal Decompositional Semantics 2.0 (White et al. 2020).
 
     Parameters
     ----------
     folder : holds raw/sentence/annotations/factuality.zip and, for the text,
-        derived_ewt_text.json.gz; left out, it is SLENCODINGS_DATA/uds_factuality, or
-        ../shared/datasets/uds_confidence beside the checkout
+        derived_ewt_text.json.gz, without which `X` is empty; left out, it is
+        SLENCODINGS_DATA/uds_factuality, the cache, or ../shared/datasets/uds_confidence beside
+        the checkout
+    download : fetch what is missing from github.com into the folder or the cache, first the
+        votes, then the text
 
     Examples
     --------
@@ -52,11 +109,17 @@ def uds_factuality(folder: str | Path | None = None) -> UDSFactuality:
     Traceback (most recent call last):
     FileNotFoundError: data set 'uds_factuality' needs the file raw/sentence/annotations/factu...
     """
-    home = find("uds_factuality", folder, _VOTES, shared="uds_confidence")
-    with ZipFile(home / _VOTES) as archive:
+    home = find(
+        "uds_factuality",
+        folder,
+        [_VOTES],
+        extra=[_TEXT],
+        shared="uds_confidence",
+        download=download,
+    )
+    with ZipFile(io.BytesIO(read(home, _VOTES))) as archive:
         data: dict[str, Any] = json.loads(archive.read("factuality.json"))["data"]
-    with gzip.open(home / _TEXT, "rt", encoding="utf-8") as file:
-        sentences: dict[str, Any] = json.load(file)
+    sentences = json.loads(read(home, _TEXT)) if there(home, _TEXT) else {}
     nodes = {
         node: (sentence, said["factuality"]["factual"])
         for sentence, its in data.items()
@@ -82,10 +145,10 @@ def uds_factuality(folder: str | Path | None = None) -> UDSFactuality:
     return UDSFactuality(X, crowd, None, sure, split)
 
 
-def _pair(sentence: dict[str, Any] | None, node: str) -> tuple[str, str]:
+def _pair(sentence: tuple[str, list[str]] | None, node: str) -> tuple[str, str]:
     """The sentence and its token, counted from 1 in an older version of the corpus."""
     if sentence is None:
         return "", ""
+    text, tokens = sentence
     at = int(node.rsplit("-", 1)[1])
-    tokens = sentence["tokens"]
-    return sentence["text"], tokens[at - 1] if at <= len(tokens) else ""
+    return text, tokens[at - 1] if at <= len(tokens) else ""
