@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from experiments import figures, operators, synthetic, tables
-from experiments.rows import FOLDER, keep
+from experiments import data, figures, operators, real, sources, synthetic, tables
+from experiments.rows import FOLDER, keep, read
+
+Run = Callable[[argparse.Namespace], pl.DataFrame]
 
 
 def main(words: list[str] | None = None) -> None:
@@ -25,19 +29,28 @@ def main(words: list[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     verbs = parser.add_subparsers(required=True)
-    for name, run, seeds, words in (
-        ("synthetic", run_synthetic, 10, "Figure 1 and Table 4 of the paper, on made-up crowds"),
-        ("operators", run_operators, 5, "which operator when, on made-up crowds"),
-    ):
-        verb = verbs.add_parser(name, help=words, description=words)
-        verb.set_defaults(run=run)
+    made = _verb(verbs, "synthetic", run_synthetic, "Figure 1 and Table 4, on made-up crowds")
+    beyond = _verb(verbs, "operators", run_operators, "which operator when, on made-up crowds")
+    trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
+    _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
+    for verb, seeds in ((made, 10), (beyond, 5), (trained, 3)):
         verb.add_argument("--seeds", type=_count, default=seeds, help=f"usually {seeds}")
-        verb.add_argument("--quick", action="store_true", help="less of it")
-        verb.add_argument("--write", action="store_true", help="figures and tables into docs/")
-        verb.add_argument("--workers", type=_count, help="processes; as many as processors")
-        where = FOLDER / f"{name}.parquet"
-        verb.add_argument("--rows", type=Path, default=where, help="where rows are kept")
+        verb.add_argument("--quick", action="store_true", help="less of it, to see that it works")
+    names = ", ".join(data.PLANS)
+    trained.add_argument("--dataset", nargs="+", choices=data.PLANS, help=names, metavar="NAME")
+    methods = ", ".join(real.METHODS)
+    trained.add_argument("--methods", nargs="+", choices=real.METHODS, help=methods, metavar="NAME")
     return parser
+
+
+def _verb(verbs: Any, name: str, run: Run, words: str) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=words, description=words)
+    verb.set_defaults(run=run)
+    verb.add_argument("--write", action="store_true", help="figures and tables into docs/")
+    verb.add_argument("--workers", type=_count, help="processes; as many as processors")
+    where = FOLDER / f"{name}.parquet"
+    verb.add_argument("--rows", type=Path, default=where, help="where rows are kept")
+    return verb
 
 
 def _count(word: str) -> int:
@@ -73,6 +86,39 @@ def run_operators(given: argparse.Namespace) -> pl.DataFrame:
             figures.save(figures.operators_figure(rows, quality), f"operators-{quality}")
             parts[f"{quality} crowd"] = tables.winners(rows, quality)
         tables.place("operators.md", {k: tables.markdown(v) for k, v in parts.items()})
+    return rows
+
+
+def run_real(given: argparse.Namespace) -> pl.DataFrame:
+    """Table 2, and the methods beyond it."""
+    todo = real.jobs(
+        given.dataset or data.DATASETS,
+        given.methods,
+        1 if given.quick else given.seeds,
+        given.quick,
+    )
+    # A look at whether it works is not to be found among results.
+    path = given.rows.with_stem(given.rows.stem + "-quick") if given.quick else given.rows
+    given.rows = path
+    rows = keep(path, real.rows, todo, workers=given.workers)
+    for name in rows["setting"].unique(maintain_order=True):
+        print(f"{name}\n{tables.terminal(tables.table2(rows, name))}\n")
+    if given.write and not given.quick:
+        parts = {name: tables.table2(rows, name) for name in rows["setting"].unique()}
+        tables.place("reproduction.md", {k: tables.markdown(v) for k, v in parts.items()})
+    return rows
+
+
+def run_sources(given: argparse.Namespace) -> pl.DataFrame:
+    """Votes that were not shown, on UDS factuality."""
+    rows = keep(given.rows, sources.rows, sources.jobs(), workers=given.workers)
+    print(tables.terminal(tables.held_out(rows)))
+    if given.write:
+        trained = read(FOLDER / "real.parquet").filter(setting="uds")
+        figures.save(figures.sources_figure(rows, trained), "sources")
+        parts = {"votes": tables.held_out(rows), "uds": tables.table2(trained, "uds")}
+        place = {k: tables.markdown(v) for k, v in parts.items()}
+        tables.place("all-three-sources.md", place)
     return rows
 
 

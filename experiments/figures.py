@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments import operators, synthetic
+from experiments import operators, real, sources, synthetic
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures"
 
@@ -53,6 +53,11 @@ COMPARED = {  # of "which operator when"
     "cumulative, learned trust": ("#000000", "*"),
 }
 _BOTTOM = 2e-3  # what is lost below it is nothing to anybody
+LEARNED = {
+    "jsd_root": "JSD ↓",
+    "nes": "NES ↑",
+    "vote_log_loss": "log-loss of votes ↓",
+}
 CHANGED = {
     "annotators": "annotators per item",
     "labels": "labels",
@@ -121,6 +126,41 @@ def operators_figure(rows: pl.DataFrame, quality: str) -> Figure:
         figure.legend(handles, names, loc="outside lower center", ncols=4)
         figure.suptitle(f"Which operator when: a {quality} crowd")
     return figure
+
+
+def sources_figure(rows: pl.DataFrame, trained: pl.DataFrame) -> Figure:
+    """What each source of uncertainty adds: to votes that were not shown, and to a network."""
+    with plt.rc_context(STYLE):
+        figure = plt.figure(figsize=(11, 7), layout="constrained")
+        top, bottom = figure.subfigures(2, 1)
+        _changes(top.subplots(), rows.filter(setting="test"))
+        axes = bottom.subplots(1, 3, sharey=True)
+        for ax, (metric, words) in zip(axes, LEARNED.items(), strict=True):
+            _dots(ax, trained.filter(metric=metric))
+            ax.set_xlabel(words)
+        axes[1].set_title("a text classifier trained on each target, test split", fontsize=10)
+    return figure
+
+
+def _changes(ax: Axes, rows: pl.DataFrame) -> None:
+    found = {row[:2]: row[2] for row in rows.select("method", "metric", "value").rows()}
+    for y, method in enumerate(reversed(sources.METHODS)):
+        low, mid, high = (found[method, k] for k in ("low", "less than plain votes", "high"))
+        ax.plot([low, high], [y, y], color=BLUE, lw=2)
+        ax.plot(mid, y, "o", color=BLUE)
+    ax.axvline(0, color=GREY, lw=1)
+    ax.set_yticks(range(len(sources.METHODS)), reversed(sources.METHODS))
+    ax.set_xlabel("log-loss of votes not shown, less that of plain votes ↓ (95 % interval)")
+    ax.set_title("the other annotator's vote, test split", fontsize=10)
+
+
+def _dots(ax: Axes, rows: pl.DataFrame) -> None:
+    methods = [m for m in real.METHODS if (rows["method"] == m).any()]
+    for y, method in enumerate(reversed(methods)):
+        values = rows.filter(method=method)["value"]
+        colour = BLUE if method.startswith("SLE") else ORANGE
+        ax.plot(values, [y] * len(values), "o", color=colour, alpha=0.6, mew=0)
+    ax.set_yticks(range(len(methods)), methods[::-1])
 
 
 def _means(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:

