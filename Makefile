@@ -11,7 +11,7 @@ demo: .venv/demo-ready
 	$(BIN)/sle demo
 
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: .venv/dev-ready
 	scripts/check

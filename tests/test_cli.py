@@ -264,7 +264,7 @@ def test_help_tells_every_option(sle: Sle):
     assert run.code == 0
     options = "output format item annotator label confidence uncertainty reliability labels missing"
     options += " confidence-scale duplicates smoothing prior-weight operator wide long values quiet"
-    options += " trust save-trust seed"
+    options += " trust save-trust seed into again engine master"
     assert all(f"--{option}" in run.out for option in options.split())
     assert "Exit codes: 0 done, 1 bad data, 2 wrong usage" in sle("--help").out
 
@@ -273,7 +273,17 @@ def test_help_tells_every_option(sle: Sle):
     ("args", "message"),
     [
         ([], "Missing argument 'IN'"),
-        (["crowd.csv"], "Missing option '--output'"),
+        (["crowd.csv"], "--output.*a file for opinions is needed, or --into.*neither came"),
+        (["crowd.csv", "-o", "-", "--again"], "--again.*it is for `--into STORE.parquet`"),
+        (["crowd.csv", "-o", "-", "--master", "local"], "--master.*it is for `--engine spark`"),
+        (
+            ["crowd.csv", "-o", "o.csv", "--engine", "spark", "--trust", "learned"],
+            "--trust.*it is not for `--engine spark`; `--trust learned` came",
+        ),
+        (
+            ["crowd.csv", "--into", "s.parquet", "--engine", "spark"],
+            "--into.*it is not for `--engine spark`",
+        ),
         (["crowd.csv", "-o", "-", "--operator", "sum"], "--operator.*'sum'"),
         (["crowd.csv", "-o", "-", "--smoothing", "2"], "--smoothing"),
         (["crowd.csv", "-o", "-", "--smoothing", "much"], "--smoothing"),
@@ -456,7 +466,7 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(
     def refuse(**_: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     said = refused(sle, "crowd.csv", "-o", "out.csv")
     assert said == (
         "error: the output 'out.csv' cannot be written: Permission denied. Choose another place."

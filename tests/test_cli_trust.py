@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slencodings
-from slencodings import cli, files
+from slencodings import cli, files, intake
 from slencodings.trust import Trust, learn_trust, obtain
 
 
@@ -246,7 +246,7 @@ def test_without_annotators_one_worth_is_learned(sle: Sle):
 
 
 def test_of_very_many_labels_the_meaning_is_not_learned(sle: Sle, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(files, "MOST_MEANT", 2)
+    monkeypatch.setattr(intake, "MOST_MEANT", 2)
     how = ("--trust", "learned", "--save-trust", "trust.json")
     run = sle("crowd.csv", "-o", "out.csv", *how)
     assert "note     of more than 2 labels, what votes say about others is not learned" in run.err

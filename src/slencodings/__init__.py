@@ -24,6 +24,7 @@ __all__ = [
     "fuse_average",
     "fuse_compromise",
     "fuse_constraint",
+    "fuse_evidence",
     "fuse_table",
     "fuse_weighted",
     "maximize_uncertainty",
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
         maximize_uncertainty,
         smooth,
     )
-    from slencodings.tables import dense, fuse_table
+    from slencodings.tables import dense, fuse_evidence, fuse_table
 else:
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.

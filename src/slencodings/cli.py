@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import io
-import re
-import shlex
 import signal
 import sys
 import traceback
@@ -14,12 +11,14 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from slencodings.options import (
+    Again,
     Bootstrap,
     Budget,
     Capacity,
     Column,
     Conflict,
     Duplicates,
+    Engine,
     Epochs,
     FeatureItem,
     Features,
@@ -33,15 +32,18 @@ from slencodings.options import (
     IfMissing,
     In,
     InFormat,
+    Into,
     LabelColumn,
     Labels,
     LearnTrust,
     Limit,
+    Master,
     Methods,
     Missing,
     Model,
     Number,
     Objective,
+    OnEngine,
     Operator,
     Out,
     Predictions,
@@ -62,7 +64,10 @@ from slencodings.options import (
     WhatFor,
     WhatLoss,
     Wide,
+    check_engine,
+    check_output,
     check_trust,
+    in_options,
     scale_of,
     words,
 )
@@ -89,7 +94,11 @@ def options(version: Version = False) -> None:
 @app.command()
 def encode(
     source: In,
-    target: Out,
+    target: Out = None,
+    into: Into = None,
+    again: Again = False,
+    engine: OnEngine = Engine.duckdb,
+    master: Master = None,
     format: InFormat = None,
     item: Column = None,
     annotator: Column = None,
@@ -115,8 +124,10 @@ def encode(
     """Fuse a file of annotations into a file of opinions, one per item.
 
     Columns are found by their usual names (item or task, annotator or worker, label or answer,
-    confidence, reliability) and what was found is said.
+    confidence, reliability) and what was found is said. With --into, the annotations are added to
+    evidence that is kept, and opinions are of all that is in it; it may itself be IN.
     """
+    check_output(target, into, again)
     scale = scale_of(confidence_scale)
     check_trust(
         trust,
@@ -125,15 +136,13 @@ def encode(
         | {"--operator": None if operator == Operator.cumulative else operator},
         {"--save-trust": save_trust, "--seed": seed},
     )
-    from slencodings.files import encode_file
-
+    alone = {"--into": into, "--save-trust": save_trust, "--seed": seed}
+    check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
     with notes(quiet) as (tell, progress):
         # All that was learned is a detail of many lines.
         say = tell if verbose else lambda what, text: None if what == "detail" else tell(what, text)
-        about = encode_file(
-            source,
-            target,
-            columns={
+        how: dict[str, Any] = {
+            "columns": {
                 "item": item,
                 "annotator": annotator,
                 "label": label,
@@ -141,22 +150,28 @@ def encode(
                 "uncertainty": uncertainty,
                 "reliability": reliability,
             },
-            confidence_scale=scale,
-            labels=words(labels),
-            trust=trust,
-            save_trust=save_trust,
-            seed=seed or 0,
-            smoothing=smoothing,
-            prior_weight=prior_weight,
-            operator=operator.value,
-            wide=wide,
-            values=list(dict.fromkeys(words(values) or [])),
-            missing=missing.value,
-            duplicates=duplicates.value,
-            format=format.value if format else None,
-            say=say,
-            progress=progress,
-        )
+            "confidence_scale": scale,
+            "labels": words(labels),
+            "trust": trust,
+            "smoothing": smoothing,
+            "prior_weight": prior_weight,
+            "operator": operator.value,
+            "wide": wide,
+            "values": list(dict.fromkeys(words(values) or [])),
+            "missing": missing.value,
+            "duplicates": duplicates.value,
+            "format": format.value if format else None,
+            "say": say,
+        }
+        if engine == Engine.spark and target is not None:
+            from slencodings import spark
+
+            about = spark.encode(source, target, master=master, **how)
+        else:
+            from slencodings.files import encode_file
+
+            one = {"save_trust": save_trust, "seed": seed or 0, "progress": progress}
+            about = encode_file(source, target, into=into, again=again, **how, **one)
         for name, value in about.items() if verbose else ():
             if name != "trust":
                 say("detail", f"{name} = {value}")
@@ -418,32 +433,6 @@ def _fail(error: Exception) -> NoReturn:
     if not known:
         typer.echo("This should not happen; -v shows where it came from.", err=True)
     sys.exit(1)
-
-
-def in_options(message: str) -> str:
-    """A library message with its keyword arguments spelled as options.
-
-    >>> in_options("Pass missing='drop', or confidence_scale=(1, 5), or labels=['a', 'b c'].")
-    "Pass --missing drop, or --confidence-scale 1-5, or --labels 'a,b c'."
-    """
-    message = re.sub(r"form='(long|wide)'", r"--\1", message)
-    message = re.sub(r"confidence_scale=\((\S+), (\S+)\)", r"--confidence-scale \1-\2", message)
-    message = message.replace("`confidence_scale`", "--confidence-scale")
-    message = message.replace("`stated`", "confidence").replace("`methods`", "--method")
-    message = re.sub(r"(annotator|confidence)='the column'", r"--\1 COLUMN", message)
-    names = (
-        "missing|duplicates|annotator|item|label|operator|confidence|uncertainty|reliability|"
-        "smoothing|values|trust"
-    )
-    message = re.sub(rf"\b({names})=([\d.]*\d)", r"--\1 \2", message)
-    message = re.sub(rf"\b({names})='([^']*)'", lambda m: f"--{m[1]} {shlex.quote(m[2])}", message)
-    return re.sub(r"\blabels=(\[[^\]]*\])", lambda m: f"--labels {_joined(m[1])}", message)
-
-
-def _joined(listed: str) -> str:
-    """A printed list as it is typed after an option."""
-    words = ["OTHER" if w is ... else str(w) for w in ast.literal_eval(listed)]
-    return shlex.quote(",".join(words)) if words != ["OTHER"] else "A,B"
 
 
 if __name__ == "__main__":

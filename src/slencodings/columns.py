@@ -70,14 +70,17 @@ def open_table(
         frame = nw.from_native(table)
     except TypeError:
         raise TypeError(
-            "a table must be a pandas, Polars, PyArrow or Dask table, a DuckDB relation or a dict "
-            f"of columns; {type(table).__name__} came. For a file use the command line, "
+            "a table must be a pandas, Polars, PyArrow, Dask or Spark table, a DuckDB relation or "
+            f"a dict of columns; {type(table).__name__} came. For a file use the command line, "
             "`sle encode FILE -o OUT`, or read it first: duckdb.sql(\"FROM 'crowd.csv'\")."
         ) from None
     if wanted is not None:
         # A relation may have two columns of one name, and a schema may not.
         names = table.columns if frame.implementation.is_duckdb() else frame.collect_schema()
-        frame = frame.select(*_chosen(list(names), wanted))
+        names = _chosen(list(names), wanted)
+        if is_spark(frame):
+            _check_dots(names)
+        frame = frame.select(*names)
     if isinstance(frame, nw.LazyFrame):
         return frame, lambda result, _: result.to_native()
     if frame.implementation.is_polars():
@@ -247,6 +250,14 @@ def check_names(names: Sequence[str], wanted: Sequence[tuple[str, Any]]) -> None
         )
 
 
+def _check_dots(names: Sequence[str]) -> None:
+    if name := next((name for name in names if "." in name), None):
+        raise ValueError(
+            f"Spark takes a dot in a column's name for a field of a column; {name!r} came. "
+            f"Rename it first: table.withColumnRenamed({name!r}, {name.replace('.', '_')!r})."
+        )
+
+
 def twins(names: Sequence[str]) -> tuple[str, str] | None:
     """Two names that differ by case at most."""
     seen: dict[str, str] = {}
@@ -320,11 +331,35 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
             f"FROM sle_rows LEFT JOIN sle_known ON {column} = sle_key",
         )
         return nw.from_native(joined)
+    if is_spark(frame):
+        return _joined(frame, column, keys, values, name)
     # Dask can hold no null among floats, so unknown is NaN first.
     found = nw.col(column).replace_strict(
         keys, values.tolist(), default=float("nan"), return_dtype=nw.Float64
     )
     return frame.with_columns(found.fill_nan(None).alias(name))
+
+
+def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -> Frame:
+    """The frame with other values in a column of names."""
+    if is_spark(frame):
+        return _joined(frame, column, old, new, "sle_new").drop(column).rename({"sle_new": column})
+    return frame.with_columns(nw.col(column).replace_strict(old, new, default=None))
+
+
+def is_spark(frame: Frame) -> bool:
+    """Whether the table lives in Spark, be it here or behind Spark Connect."""
+    return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
+
+
+def _joined(frame: Frame, column: str, keys: Sequence[Any], values: Any, name: str) -> Frame:
+    """Spark would search a literal map from its start for every row, and Connect has none."""
+    import pyarrow as pa
+
+    table = pa.table({column: pa.array(keys), name: pa.array(values)})
+    # The hint keeps the rows where they are: this table goes to them.
+    known = frame.to_native().sparkSession.createDataFrame(table).hint("broadcast")
+    return frame.join(nw.from_native(known), on=column, how="left")
 
 
 def some(names: Sequence[Any], show: Callable[[Any], str] = repr) -> str:
@@ -400,6 +435,9 @@ def small(frame: Frame) -> dict[str, list[Any]]:
         return dict(zip(relation.columns, map(list, columns), strict=True))
     if frame.implementation.is_polars():
         return frame.collect(engine="streaming").to_dict(as_series=False)
+    if is_spark(frame):
+        rows = frame.to_native().collect()
+        return {n: [row[i] for row in rows] for i, n in enumerate(frame.collect_schema())}
     return frame.collect().to_dict(as_series=False)
 
 

@@ -14,26 +14,25 @@ from numpy.typing import NDArray
 from slencodings import readers
 from slencodings.aggregate import sle
 from slencodings.annotations import Annotations, from_table
-from slencodings.files import (
+from slencodings.engine import (
     Connection,
     Progress,
     Relation,
     Say,
     Step,
-    disk_errors,
     find,
     plain_errors,
     read,
-    shown,
-    typed_labels,
     watch,
     workspace,
 )
+from slencodings.intake import shown, typed_labels
 from slencodings.opinion import Opinion
 from slencodings.readers import Format, columns_of, quote
 from slencodings.survey import Duplicates
 from slencodings.trust import learn_trust
 from slencodings.trust.value import stated_confidence
+from slencodings.writers import disk_errors
 
 Floats = NDArray[np.float64]
 

@@ -15,6 +15,9 @@ they alone are believed. Smoothed rows always doubt, so that count is left out.
 
 With learned trust a row is worth what that says, which is never infinite, and E C takes the place
 of E, where C_jk is what a vote for label j says about label k.
+
+Sums of the cumulative operator may be kept and added to: they are rows again, each worth what it
+adds up (`summed`).
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from slencodings.columns import (
     look_up,
     prior,
     probability,
+    renamed,
     stacked,
     twins,
 )
@@ -48,6 +52,7 @@ VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alph
 
 WORTH, CERTAIN, UNIT = "sle_worth", "sle_certain", "sle_unit"
 TOTAL, CERTAIN_TOTAL = "sle_total", "sle_certain_total"
+COUNT = "sle_count"
 
 
 class How(NamedTuple):
@@ -62,6 +67,8 @@ class How(NamedTuple):
     labels: list[Any]
     trust: Trust | None = None
     meaning: list[list[float]] | None = None
+    # Whether rows are sums already, with ITEM, LABEL, WORTH and CERTAIN.
+    summed: bool = False
 
     @property
     def certain(self) -> bool:
@@ -138,11 +145,8 @@ def long(rows: Rows, how: How) -> Frame:
     frame = frame.with_columns(b.alias("sle_b"))
     a = nw.lit(how.base_rate[0])
     if len(set(how.base_rate)) > 1:
-        # Dask can hold no null among floats, so that of no label is NaN first.
-        a = nw.col(LABEL).replace_strict(
-            how.labels, how.base_rate, default=float("nan"), return_dtype=nw.Float64
-        )
-        a = a.fill_nan(None)
+        frame = look_up(frame, LABEL, dict(zip(how.labels, how.base_rate, strict=True)), "sle_a")
+        a = nw.col("sle_a")
     values = (_value(kind, nw.col("sle_b"), a, how).alias(kind) for kind in how.values)
     return frame.select(nw.col(ITEM).alias(how.name), nw.col(LABEL).alias("label"), *values)
 
@@ -161,8 +165,28 @@ def pseudo_counts(rows: Rows, how: How) -> Frame:
     )
 
 
+def sums(rows: Rows, how: How) -> Frame:
+    """WORTH, CERTAIN and COUNT by item and label: all that rows say to the cumulative operator.
+
+    COUNT is of annotations; soft ones share theirs among labels. It keeps labels whose annotations
+    are worth nothing, and what votes say about other labels is left for later.
+    """
+    how = how._replace(meaning=None)
+    frame, share = _by_label(rows, how)
+    certain = nw.col(CERTAIN) if how.certain else nw.lit(0.0)
+    brings = {WORTH: share * nw.col(WORTH), CERTAIN: share * certain, COUNT: share}
+    frame = frame.select(
+        ITEM,
+        nw.when(share > 0).then(nw.col(LABEL)).alias(LABEL),
+        *(x.fill_null(0.0).alias(name) for name, x in brings.items()),
+    )
+    return frame.group_by(ITEM, LABEL).agg(nw.col(*brings).sum())
+
+
 def _worth(rows: Rows, how: How) -> Frame:
     """Give every row its WORTH, CERTAIN if it may be, and UNIT if the operator is a mean."""
+    if how.summed:
+        return rows.frame
     u, r, e = nw.col(UNCERTAINTY), nw.col(RELIABILITY), how.smoothing
     K = range(len(rows.labels))
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
@@ -206,19 +230,24 @@ def _of_label(rows: Rows, k: int, column: str) -> nw.Expr:
     return nw.when(nw.col(LABEL) == rows.labels[k]).then(nw.col(column)).otherwise(0.0)
 
 
-def _long_sums(rows: Rows, how: How) -> Frame:
-    """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
+def _by_label(rows: Rows, how: How) -> tuple[Frame, nw.Expr]:
+    """Rows by label, and the share of each that goes to it; LABEL is null where none is said."""
     share = nw.lit(1.0)
     if how.meaning is not None:
-        sums = [f"sle_e{k}" for k in range(len(how.labels))]
-        frame = _stacked(_wide_sums(rows, how), sums, how.labels, WORTH)
+        columns = [f"sle_e{k}" for k in range(len(how.labels))]
+        frame = _stacked(_wide_sums(rows, how), columns, how.labels, WORTH)
     elif rows.soft:
         p = [probability(k) for k in range(len(rows.labels))]
         frame = _worth(rows, how).with_columns(nw.col(*p).fill_null(0.0))
         frame, share = _stacked(frame, p, rows.labels, "sle_p"), nw.col("sle_p")
     else:
         frame = _worth(rows, how)
-    share = nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
+    return frame, nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
+
+
+def _long_sums(rows: Rows, how: How) -> Frame:
+    """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
+    frame, share = _by_label(rows, how)
     brings = {name: (share * nw.col(name)).fill_null(0.0) for name in how.sums}
     brings[WORTH] = _added(how, brings[WORTH])
     frame = frame.select(ITEM, LABEL, *(x.alias(name) for name, x in brings.items()))
@@ -230,9 +259,7 @@ def _long_sums(rows: Rows, how: How) -> Frame:
 
 def _stacked(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Frame:
     """A row per row and column, with the column's label in LABEL and what it held in `value`."""
-    frame = stacked(frame, columns, LABEL, value)
-    named = nw.col(LABEL).replace_strict(columns, labels, default=None)
-    return frame.with_columns(named.alias(LABEL))
+    return renamed(stacked(frame, columns, LABEL, value), LABEL, columns, labels)
 
 
 def _named(frame: Frame) -> Frame:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import readers
-from slencodings.files import find, plain_errors, workspace
+from slencodings.engine import find, plain_errors, workspace
 from slencodings.readers import quote
 
 Floats = NDArray[np.float32]

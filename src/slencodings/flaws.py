@@ -162,8 +162,12 @@ def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
         *col.small(
             frame.select(
                 nw.len().alias("rows"),
-                nw.col(first).is_null().sum().alias("unlabelled"),
-                *(flaw.condition.sum().alias(f"flaw{i}") for i, flaw in enumerate(flaws)),
+                # Spark adds up numbers only.
+                nw.col(first).is_null().cast(nw.Int64).sum().alias("unlabelled"),
+                *(
+                    flaw.condition.cast(nw.Int64).sum().alias(f"flaw{i}")
+                    for i, flaw in enumerate(flaws)
+                ),
             )
         ).values(),
         strict=True,

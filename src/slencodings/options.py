@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
+import shlex
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ Objective = StrEnum(
     "Objective", ["reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "votes", "mtlsl"]
 )
 Trusted = StrEnum("Trusted", ["none", "learned"])
+Engine = StrEnum("Engine", ["duckdb", "spark"])
 Goal = StrEnum("Goal", ["label", "probability", "uncertainty"])
 Format = StrEnum("Format", ["csv", "tsv", "parquet", "jsonl", "json"])
 # As in `slencodings.evidence`, which takes too long to import for a help page.
@@ -77,6 +80,30 @@ def check_trust(
         )
 
 
+def check_output(target: str | None, into: str | None, again: bool) -> None:
+    """Refuse to read a file for nothing."""
+    if target is None and into is None:
+        raise typer.BadParameter(
+            "a file for opinions is needed, or --into STORE.parquet to keep evidence; "
+            "neither came.",
+            param_hint="--output",
+        )
+    if again and into is None:
+        raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
+
+
+def check_engine(engine: Engine, master: str | None, alone: dict[str, Any]) -> None:
+    """Refuse a cluster without Spark, and with Spark what one machine alone can do."""
+    if engine == Engine.duckdb and master is not None:
+        raise typer.BadParameter("it is for `--engine spark`.", param_hint="--master")
+    for option, value in alone.items() if engine == Engine.spark else ():
+        if value:
+            raise typer.BadParameter(
+                f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out.",
+                param_hint=option,
+            )
+
+
 def words(text: str | None) -> list[str] | None:
     """Words between commas; one that has a comma itself stands in double quotes."""
     return next(csv.reader([text], skipinitialspace=True)) if text else None
@@ -89,6 +116,33 @@ def _known_values(text: str) -> str:
     return text
 
 
+def in_options(message: str) -> str:
+    """A library message with its keyword arguments spelled as options.
+
+    >>> in_options("Pass missing='drop', or confidence_scale=(1, 5), or labels=['a', 'b c'].")
+    "Pass --missing drop, or --confidence-scale 1-5, or --labels 'a,b c'."
+    """
+    message = re.sub(r"form='(long|wide)'", r"--\1", message)
+    message = re.sub(r"confidence_scale=\((\S+), (\S+)\)", r"--confidence-scale \1-\2", message)
+    message = message.replace("`confidence_scale`", "--confidence-scale")
+    message = message.replace("again=True", "--again")
+    message = message.replace("`stated`", "confidence").replace("`methods`", "--method")
+    message = re.sub(r"(annotator|confidence)='the column'", r"--\1 COLUMN", message)
+    names = (
+        "missing|duplicates|annotator|item|label|operator|confidence|uncertainty|reliability|"
+        "smoothing|values|trust"
+    )
+    message = re.sub(rf"\b({names})=([\d.]*\d)", r"--\1 \2", message)
+    message = re.sub(rf"\b({names})='([^']*)'", lambda m: f"--{m[1]} {shlex.quote(m[2])}", message)
+    return re.sub(r"\blabels=(\[[^\]]*\])", lambda m: f"--labels {_joined(m[1])}", message)
+
+
+def _joined(listed: str) -> str:
+    """A printed list as it is typed after an option."""
+    words = ["OTHER" if w is ... else str(w) for w in ast.literal_eval(listed)]
+    return shlex.quote(",".join(words)) if words != ["OTHER"] else "A,B"
+
+
 # The options in the order of the help: files, columns, what they mean, opinions, how to run.
 In = Annotated[
     str,
@@ -97,7 +151,7 @@ In = Annotated[
     ),
 ]
 Out = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--output",
         "-o",
@@ -105,6 +159,19 @@ Out = Annotated[
         help="Where to write: .parquet, .csv, .tsv or .jsonl by name; - is CSV on standard output.",
     ),
 ]
+Into = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STORE.parquet",
+        help="Add the annotations to the evidence kept there, or begin it; what was added before "
+        "is not read again. Smoothing, confidence scale, labels and trust stay as it was begun.",
+    ),
+]
+OnEngine = Annotated[
+    Engine, typer.Option("--engine", help="What does the work; spark writes OUT as a folder.")
+]
+Master = Annotated[str | None, typer.Option(metavar="URL", help="Of a Spark cluster, or local[*].")]
+Again = Annotated[bool, typer.Option("--again", help="Add even what was added before.")]
 RowsOut = Annotated[
     str | None,
     typer.Option(

@@ -329,10 +329,10 @@ def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
             f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
             "Name the possible labels to get vacuous opinions all the same: labels=[...]."
         )
-    return sorted(found, key=_natural(found))
+    return sorted(found, key=natural(found))
 
 
-def _natural(labels: list[Any]) -> Any:
+def natural(labels: list[Any]) -> Any:
     """Sort key: numbers written as text by value, all else as it is."""
     digits = all(isinstance(v, str) and v.isdecimal() for v in labels)
     return (lambda v: (int(v), v)) if digits else None

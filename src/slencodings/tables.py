@@ -6,16 +6,29 @@ An annotation is worth `c / (1 - c)` of the prior weight in pseudo-counts of its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import narwhals as nw
 import numpy as np
 
 from slencodings import evidence
 from slencodings.annotations import check_smoothing, shared_base_rate
-from slencodings.columns import Frame, open_table, some, to_arrays
-from slencodings.evidence import VALUES, How, Operator
+from slencodings.columns import (
+    ITEM,
+    LABEL,
+    Frame,
+    Number,
+    identifier,
+    number,
+    open_table,
+    some,
+    to_arrays,
+)
+from slencodings.evidence import CERTAIN, VALUES, WORTH, How, Operator
+from slencodings.flaws import Flaw, refuse_flaws
 from slencodings.opinion import Opinion
 from slencodings.survey import Duplicates, Missing, Rows, one_of, survey
 
@@ -53,8 +66,8 @@ def fuse_table(
 
     Parameters
     ----------
-    table : pandas, Polars (eager or lazy), PyArrow, Dask or DuckDB table, or a dict of columns;
-        the result is of the same kind, and lazy where the table is
+    table : pandas, Polars (eager or lazy), PyArrow, Dask, DuckDB or Spark (also Connect) table, or
+        a dict of columns; the result is of the same kind, and lazy where the table is
     item, annotator : column names
     label : a column of labels; or K columns of probabilities, or one column of lists of them
     uncertainty, confidence, reliability : each a column, a number, or a mapping from annotator;
@@ -113,6 +126,79 @@ def fuse_table(
     return rows.give_back(frame, about)
 
 
+def fuse_evidence(
+    table: Any,
+    *,
+    item: str = "item",
+    labels: Sequence[Any] | None = None,
+    base_rate: Any = None,
+    prior_weight: float = 2.0,
+    form: Form = "wide",
+    values: Sequence[str] = ("belief", "uncertainty", "probability"),
+) -> Any:
+    """Fuse additive evidence into one opinion per item, inside the table's engine.
+
+    b = E / (W + sum E),   u = W / (W + sum E),   E = sum of the evidence of each label;
+    where some of it is dogmatic, that alone is believed, and u = 0
+
+    Parameters
+    ----------
+    table : what `fuse_table(..., form="evidence")` gave for some annotations; or several of these
+        for different annotations, one below the other; or the Parquet file that
+        `sle encode --into` keeps, once it is read
+    prior_weight : that which the evidence was made with
+    item, labels, base_rate, form, values : as in `fuse_table`
+
+    Examples
+    --------
+    >>> days = {"item": ["a", "a"], "label": ["yes", "no"], "evidence": [3.0, 1.0],
+    ...         "dogmatic": [0.0, 0.0]}
+    >>> fuse_evidence(days)["probability_no"].round(3)
+    array([0.333])
+    """
+    rows = survey(table, item=item, label="label", labels=labels)
+    _check_prior_weight(prior_weight)
+    amounts = {"evidence": WORTH, "dogmatic": CERTAIN}
+    wanted = [("item", item), ("label", "label"), *((name, name) for name in amounts)]
+    frame, give_back = open_table(table, wanted)
+    schema = frame.collect_schema()
+    label = identifier(schema, "label")
+    if isinstance(rows.labels[0], int) and not frame.implementation.is_dask():
+        # Whole numbers among nulls may have come as floats.
+        label = label if schema["label"] == nw.Boolean else label.cast(nw.Int64)
+    frame = frame.select(
+        identifier(schema, item).alias(ITEM),
+        label.alias(LABEL),
+        *(number(schema, Number(n, c, n, 0.0, math.inf, "")) for n, c in amounts.items()),
+    )
+    refuse_flaws(frame, [_no_amount(name, column) for name, column in amounts.items()], LABEL)
+    frame = frame.with_columns(nw.col(WORTH) / prior_weight)
+    frame, about = opinions(
+        rows._replace(frame=frame),
+        base_rate=base_rate,
+        prior_weight=prior_weight,
+        smoothing=0.0,
+        form=form,
+        values=values,
+        name=item,
+        summed=True,
+    )
+    del about["smoothing"]  # It was done, or not, when the evidence was made.
+    return give_back(frame, about)
+
+
+def _no_amount(name: str, column: str) -> Flaw:
+    x = nw.col(column)
+    return Flaw(
+        x.is_null() | (x < 0) | (x == math.inf),
+        lambda n, of, at: (
+            f"`{name}` must be finite and not negative; {n} of {of} rows are not{at}. "
+            "Make it with fuse_table(..., form='evidence')."
+        ),
+        column,
+    )
+
+
 def as_learned(
     trust: Trust,
     *,
@@ -168,8 +254,12 @@ def opinions(
     form: Form = "wide",
     values: Sequence[str] = ("belief", "uncertainty", "probability"),
     name: str = "item",
+    summed: bool = False,
 ) -> tuple[Frame, dict[str, Any]]:
-    """The fused opinions of surveyed rows, still lazy, and a description of how they were made."""
+    """The fused opinions of surveyed rows, still lazy, and a description of how they were made.
+
+    Rows may be sums already, as `sums` gives them.
+    """
     one_of("operator", operator, ("cumulative", "average", "weighted", "constraint"))
     one_of("form", form, ("wide", "long", "evidence"))
     values = [values] if isinstance(values, str) else list(dict.fromkeys(values))
@@ -177,12 +267,8 @@ def opinions(
         one_of("values", value, VALUES)
     if rows.trust is not None:
         base_rate = _check_trusted(rows.trust, operator, smoothing, base_rate, rows.priors)
-    usual = 0.01 if rows.trust is None else 0.0
-    smoothing = check_smoothing(usual if smoothing is None else smoothing)
-    if not (isinstance(prior_weight, Real) and 0 < float(prior_weight) < float("inf")):
-        raise ValueError(
-            f"`prior_weight` must be a positive number; {prior_weight!r} came. 2 is usual."
-        )
+    smoothing = _smoothing(rows, smoothing)
+    _check_prior_weight(prior_weight)
     if operator != "cumulative" and (rows.priors or form == "evidence"):
         raise ValueError(
             "`base_rate` by row and form='evidence' are for the cumulative operator, whose "
@@ -208,6 +294,7 @@ def opinions(
     labels = rows.labels if rows.trust is None else rows.trust.labels.tolist()
     a = shared_base_rate(base_rate, labels)
     how = How(operator, smoothing, prior_weight, a.tolist(), list(values), name, labels)
+    how = how._replace(summed=summed)
     if rows.trust is not None:
         how = how._replace(trust=rows.trust, meaning=_meaning(rows.trust, rows.labels))
     make = {"wide": evidence.wide, "long": evidence.long, "evidence": evidence.pseudo_counts}
@@ -220,6 +307,30 @@ def opinions(
         "form": form,
         **({} if rows.trust is None else {"trust": _described(rows.trust)}),
     }
+
+
+def _check_prior_weight(prior_weight: Any) -> None:
+    if not (isinstance(prior_weight, Real) and 0 < float(prior_weight) < float("inf")):
+        raise ValueError(
+            f"`prior_weight` must be a positive number; {prior_weight!r} came. 2 is usual."
+        )
+
+
+def sums(rows: Rows, *, smoothing: float | None = None) -> tuple[Frame, float]:
+    """What rows say to the cumulative operator, added up, and the smoothing that was taken.
+
+    Sums of different annotations are merged by adding them up; `opinions` fuses them.
+    """
+    if rows.trust is not None:
+        _check_trusted(rows.trust, "cumulative", smoothing, None, rows.priors)
+    smoothing = _smoothing(rows, smoothing)
+    how = How("cumulative", smoothing, 1.0, [], [], "item", rows.labels, trust=rows.trust)
+    return evidence.sums(rows, how), smoothing
+
+
+def _smoothing(rows: Rows, smoothing: float | None) -> float:
+    usual = 0.01 if rows.trust is None else 0.0
+    return check_smoothing(usual if smoothing is None else smoothing)
 
 
 def _check_trusted(

@@ -28,7 +28,7 @@ WRITERS = {
 }
 
 
-def check_target(target: str, source: str) -> str:
+def check_target(target: str, source: str, *others: str) -> str:
     """How to write the target, or an error before any work is done."""
     if target == "-":
         return WRITERS[".csv"]
@@ -45,7 +45,7 @@ def check_target(target: str, source: str) -> str:
             f"the name of the output chooses its format: {', '.join(WRITERS)} (also with .gz, "
             f"except Parquet); {path.name!r} came."
         )
-    check_place(target, source)
+    check_place(target, source, *others)
     return WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
 
 

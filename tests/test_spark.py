@@ -1,0 +1,686 @@
+"""Spark: a real cluster of three processes on this machine, in classic and Connect sessions."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd, in_order
+from strategies import assert_close
+
+from slencodings import from_table, fuse_table
+from slencodings.tables import fuse_evidence
+from slencodings.trust import Ridge, learn_trust
+
+pyspark = pytest.importorskip("pyspark", reason="pip install 'slencodings[spark]'")
+pytestmark = [
+    # One cluster and one JVM serve them all.
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
+
+HOME = Path(pyspark.__file__).parent
+HERE = "127.0.0.1"
+# The tests are over before the second compiler would pay off.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+NAMED = {"item": "item", "label": "said"}
+NUMBERS = {"uncertainty": "doubt", "reliability": "skill"}
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind((HERE, 0))
+        return s.getsockname()[1]
+
+
+class Cluster:
+    """A standalone master and two workers, each a process group of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.page, port = folder, free_port(), free_port()
+        self.url = f"spark://{HERE}:{port}"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        page = ["--port", str(port), "--webui-port", str(self.page)]
+        self.start("master.Master", "--host", HERE, *page)
+        self.workers = [self.start_worker() for _ in range(2)]
+
+    def start(self, name: str, *options: str) -> subprocess.Popen[bytes]:
+        place = {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": HERE}
+        place |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK}
+        with (self.folder / f"{len(self.processes)}-{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [str(HOME / "bin/spark-class"), f"org.apache.spark.deploy.{name}", *options],
+                env=os.environ | place,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        work = str(self.folder / f"work{len(self.processes)}")
+        size = ["--cores", "1", "--memory", "1g", "--work-dir", work]
+        return self.start(
+            "worker.Worker", self.url, "--host", HERE, "--webui-port", str(free_port()), *size
+        )
+
+    def kill(self, worker: subprocess.Popen[bytes]) -> None:
+        """As if the machine were gone: the worker and what it runs."""
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+        self.workers.remove(worker)
+
+    def complete(self) -> None:
+        """Two workers again, and the master knows."""
+        self.workers += [self.start_worker() for _ in range(2 - len(self.workers))]
+        until(lambda: self.alive() == 2)
+
+    def alive(self) -> int:
+        with (
+            suppress(OSError, ValueError),  # it begins with an empty page
+            urllib.request.urlopen(f"http://{HERE}:{self.page}/json/", timeout=5) as page,
+        ):
+            return sum(worker["state"] == "ALIVE" for worker in json.load(page)["workers"])
+        return 0
+
+    def stop(self) -> None:
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def until(true: Callable[[], Any], seconds: float = 120) -> None:
+    """Wait for it; the time is a bound for a broken test, not part of it."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came about"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        cluster.complete()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def sessions(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """A classic session, and one of Spark Connect with a server in the same JVM."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    port = free_port()
+    os.environ["SPARK_LOCAL_IP"] = HERE
+    settings = {
+        "spark.ui.enabled": False,
+        "spark.driver.host": HERE,
+        "spark.driver.bindAddress": HERE,
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.memory": "512m",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.executor.extraJavaOptions": QUICK,
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": HERE,
+        "spark.connect.grpc.binding.port": port,
+    }
+    classic = SparkSession.builder.master(cluster.url).config(map=settings).getOrCreate()
+    connect = ConnectSession.builder.remote(f"sc://{HERE}:{port}").getOrCreate()
+    yield {"classic": classic, "connect": connect}
+    # Where the server is gone already, it would be asked for minutes.
+    connect.client.set_retry_policies([])
+    with suppress(Exception):
+        connect.stop()
+    classic.stop()
+    gateway: Any = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.kill()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture
+def spark(sessions: dict[str, Any]) -> Any:
+    return sessions["classic"]
+
+
+class Engine(NamedTuple):
+    """Makes Spark tables; the same crowd is made once."""
+
+    session: Any
+    crowd: Any
+
+    def __call__(self, columns: Columns) -> Any:
+        return self.session.createDataFrame(pa.table(columns))
+
+
+# For a few rows, planning is all the time that Spark takes.
+FOR_FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+@pytest.fixture(scope="module", params=["classic", "connect"])
+def engine(request: pytest.FixtureRequest, sessions: dict[str, Any]) -> Iterator[Engine]:
+    session = sessions[request.param]
+    for name, value in FOR_FEW_ROWS.items():
+        session.conf.set(name, value)
+    yield Engine(session, session.createDataFrame(pa.table(crowd())))
+    for name in FOR_FEW_ROWS:
+        session.conf.unset(name)
+
+
+def rows_of(table: Any) -> Columns:
+    """A table of Spark or Polars as columns, by item and label."""
+    if isinstance(table, pl.LazyFrame):
+        columns = table.collect().to_dict(as_series=False)
+    else:
+        rows = table.collect()
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(table.columns)}
+    return in_order(columns, *[n for n in list(columns)[:2] if n in (next(iter(columns)), "label")])
+
+
+def assert_same(table: Any, reference: Any) -> None:
+    found, expected = rows_of(table), rows_of(reference)
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        if any(isinstance(v, float) for v in values):  # None is NaN here
+            assert_close(np.asarray(found[name], dtype=float), np.asarray(values, dtype=float))
+        else:
+            assert found[name] == values, name
+
+
+def learned() -> Any:
+    """Trust that knows annotators, stated levels and what votes say about other labels."""
+    columns = {name: crowd()[name] for name in ("item", "who", "said", "sure")}
+    said = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
+    annotations = from_table(columns, **said, confidence_scale=lambda c: c)
+    return learn_trust(annotations, annotations.uncertainty, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "certain": NAMED | NUMBERS | {"smoothing": 0.0},
+    "certain, long": NAMED | NUMBERS | {"smoothing": 0.0, "form": "long"},
+    "smooth, soft, long": NUMBERS | {"item": "item", "label": SOFT, "form": "long"},
+    "average": NAMED | NUMBERS | {"operator": "average", "smoothing": 0.0},
+    "average, soft, long": NUMBERS
+    | {"item": "item", "label": SOFT, "operator": "average", "form": "long"},
+    "weighted, soft": NUMBERS
+    | {"item": "item", "label": SOFT, "operator": "weighted", "smoothing": 0.0},
+    "weighted, long": NAMED | NUMBERS | {"operator": "weighted", "form": "long"},
+    "constraint": NAMED | NUMBERS | {"operator": "constraint"},
+    "constraint, long": NAMED | NUMBERS | {"operator": "constraint", "form": "long"},
+    "evidence": NAMED | NUMBERS | {"form": "evidence", "prior_weight": 3.0},
+    "lists": {"item": "item", "label": "p", "labels": LABELS},
+    "lists, long": {"item": "item", "label": "p", "form": "long"},
+    "base rates by row": NAMED | {"labels": LABELS, "base_rate": PRIORS},
+    "base rates in lists": NAMED | {"labels": LABELS, "base_rate": "a", "smoothing": 0.0},
+    "base rates, long": NAMED | NUMBERS | {"base_rate": [0.2, 0.5, 0.3], "form": "long"},
+    "all values": NAMED
+    | NUMBERS
+    | {"values": ["alpha", "evidence", "base_rate", "uncertainty"], "smoothing": 0.0},
+    "mappings": NAMED | {"annotator": "who", "confidence": SKILLS, "reliability": SKILLS},
+    "a scale": NAMED | {"confidence": "sure", "confidence_scale": (5, 1), "reliability": 0.7},
+    "missing, dropped": NAMED
+    | {"annotator": "who", "reliability": {"ann": 0.9, "bob": 0.2}, "missing": "drop"},
+    "missing, trusted": NAMED
+    | {"annotator": "who", "reliability": {"ann": 0.9}, "missing": "trust"},
+    "trust": NAMED | {"annotator": "who", "confidence": "sure", "trust": learned},
+    "trust, long": NAMED
+    | {"annotator": "who", "confidence": "sure", "trust": learned, "form": "long"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_spark_fuses_as_other_engines_do(engine: Engine, case: str) -> None:
+    how = {k: v() if k == "trust" else v for k, v in CASES[case].items()}
+    table = fuse_table(engine.crowd, **how)
+    assert type(table) is type(engine.crowd)
+    assert_same(table, fuse_table(pl.LazyFrame(crowd()), **how))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (
+            {"confidence": "sure"},
+            r"must lie in \[0, 1\]; .* of 48 rows do not .* for example [2-5]",
+        ),
+        ({"label": "sad"}, "no column 'sad' for `label`.* label='said'"),
+        ({"labels": ["no", "yes"]}, "16 of 48 rows do not, for example 'maybe', item 'i"),
+        ({"annotator": "who", "reliability": {"ann": 1.0}}, "those of 37 of 48 rows are not in it"),
+        ({"annotator": "who", "duplicates": "error"}, "20 rows repeat an earlier pair, such as"),
+        ({"annotator": "who", "duplicates": "first"}, "need rows in an order, which pyspark"),
+    ],
+)
+def test_bad_values_are_counted_and_shown(engine: Engine, how: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        fuse_table(engine.crowd, **(NAMED | how))
+
+
+def test_names_that_spark_misreads_are_refused(engine: Engine) -> None:
+    dotted = engine.crowd.withColumnRenamed("said", "answer.label")
+    with pytest.raises(
+        ValueError, match=r"a dot .*\.withColumnRenamed\('answer.label', 'answer_lab"
+    ):
+        fuse_table(dotted, item="item", label="answer.label")
+    alike = engine.crowd.withColumnRenamed("who", "ITEM")
+    with pytest.raises(ValueError, match=r"differ by more than case.*'item' and 'ITEM'"):
+        fuse_table(alike, **NAMED)
+
+
+def many(rows: int, items: int) -> pa.Table:
+    rng = np.random.default_rng(0)
+    return pa.table(
+        {
+            "item": rng.integers(0, items, rows),
+            "annotator": rng.integers(0, 500, rows),
+            "label": np.asarray(["cat", "dog", "eel"])[rng.integers(0, 3, rows)],
+            "confidence": rng.random(rows),
+            "reliability": rng.random(rows),
+        }
+    )
+
+
+ROLES = {"item": "item", "label": "label", "confidence": "confidence", "reliability": "reliability"}
+
+
+def test_no_result_depends_on_partitions_or_the_order_of_rows(spark: Any) -> None:
+    from pyspark.sql.functions import rand
+
+    rows = many(20_000, 1000)
+    table = spark.createDataFrame(rows)
+    expected = fuse_table(pl.from_arrow(rows).lazy(), **ROLES)
+    for dealt in (
+        table.repartition(1),
+        table.repartition(7),
+        table.repartition(3, "label", "annotator"),
+        table.orderBy(rand(1)),
+    ):
+        assert_same(fuse_table(dealt, **ROLES), expected)
+
+
+def write_parts(rows: pa.Table, folder: Path, parts: int) -> str:
+    folder.mkdir()
+    each = -(-len(rows) // parts)
+    for i in range(parts):
+        pq.write_table(rows.slice(i * each, each), folder / f"part{i}.parquet")
+    return str(folder / "*.parquet")
+
+
+def when_half_done(spark: Any, act: Callable[[], None]) -> None:
+    """Act when some tasks of a stage of several are done and others are not."""
+    status = spark.sparkContext.statusTracker()
+
+    def half() -> bool:
+        stages = [status.getStageInfo(i) for i in status.getActiveStageIds()]
+        return any(s and 0 < s.numCompletedTasks < s.numTasks - 1 for s in stages)
+
+    until(half)
+    act()
+
+
+def start_encoding(pool: ThreadPoolExecutor, source: str, target: Path, **how: Any) -> Any:
+    """Encode in a thread; come back when all is checked and fusing begins."""
+    from slencodings.spark import encode
+
+    said: list[str] = []
+    job = pool.submit(encode, source, str(target), say=lambda what, text: said.append(what), **how)
+    until(lambda: "read" in said or job.done())
+    return job
+
+
+@pytest.fixture
+def one_task_each(spark: Any) -> Iterator[None]:
+    """Spark puts small files together, unless they are dear to open."""
+    settings = {"spark.sql.files.openCostInBytes": 1 << 27, "spark.sql.shuffle.partitions": 8}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():  # Unset, they would be Spark's own, 200 partitions.
+        spark.conf.set(name, value)
+
+
+@pytest.mark.usefixtures("one_task_each")
+def test_a_million_rows_survive_the_loss_of_a_worker(
+    cluster: Cluster, spark: Any, tmp_path: Path
+) -> None:
+    rows = many(1_000_000, 100_000)
+    source, target = write_parts(rows, tmp_path / "crowd", 16), tmp_path / "targets.parquet"
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            job = start_encoding(pool, source, target)
+            when_half_done(spark, lambda: cluster.kill(cluster.workers[0]))
+            assert not job.done()
+            about = job.result()
+    finally:
+        cluster.complete()
+    expected = fuse_table(pl.from_arrow(rows), **ROLES)
+    found = pl.read_parquet(target / "*.parquet").sort("item")
+    assert found.columns == expected.columns
+    assert about["written"] == len(expected)
+    for name in expected.columns:
+        assert_close(found[name].to_numpy(), expected[name].to_numpy())
+    assert json.loads((target / "_slencodings.json").read_text())["rows"] == 1_000_000
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["crowd", "targets.parquet"]
+
+
+@pytest.mark.usefixtures("one_task_each")
+def test_workers_lost_for_good_end_the_work_and_leave_nothing(
+    cluster: Cluster, spark: Any, tmp_path: Path
+) -> None:
+    source = write_parts(many(200_000, 50_000), tmp_path / "crowd", 16)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            job = start_encoding(pool, source, tmp_path / "targets.csv", patience=2)
+            when_half_done(spark, lambda: [cluster.kill(w) for w in list(cluster.workers)])
+            with pytest.raises(
+                ConnectionError, match=r"no worker for 2 seconds .* Nothing was wri"
+            ):
+                job.result()
+    finally:
+        cluster.complete()
+    assert [p.name for p in tmp_path.iterdir()] == ["crowd"]
+
+
+SMALL = {
+    "item": ["a", "a", "b"],
+    "annotator": ["x", "y", "x"],
+    "label": ["yes", "no", "no"],
+    "confidence": [0.9, 0.5, 0.8],
+}
+
+
+def write(path: Path, columns: Columns = SMALL) -> str:
+    path.parent.mkdir(exist_ok=True)
+    table = pa.table(columns)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    return str(path)
+
+
+def encode(source: Any, target: Any, **how: Any) -> dict[str, Any]:
+    from slencodings import spark
+
+    return spark.encode(source if isinstance(source, list) else str(source), str(target), **how)
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_files_of_every_format_give_the_same_opinions(kind: str, tmp_path: Path) -> None:
+    for part, rows in (("a[1]", slice(2)), ("b", slice(2, 3))):  # a name that is no pattern
+        write(tmp_path / f"in/{part}.{kind}", {k: v[rows] for k, v in SMALL.items()})
+    target = tmp_path / "out.csv"
+    about = encode(tmp_path / "in", target, smoothing=0.1)
+    found = pl.read_csv(target / "*.csv").sort("item").to_dict(as_series=False)
+    expected = fuse_table(SMALL, item="item", label="label", confidence="confidence", smoothing=0.1)
+    assert about["columns"] == {name: name for name in SMALL}
+    assert list(found) == list(expected)
+    assert_close(np.asarray(found["belief_yes"]), expected["belief_yes"])
+
+
+@pytest.mark.usefixtures("sessions")
+def test_names_with_dots_words_for_labels_and_stored_trust_are_read(tmp_path: Path) -> None:
+    mturk = {"Input.id": [1, 1, 2], "WorkerId": ["x", "y", "x"], "Answer.q": [1, 2, 2]}
+    source = write(tmp_path / "in.parquet", mturk)
+    columns = {"item": "Input.id", "label": "Answer.q"}
+    about = encode(source, tmp_path / "long.csv", columns=columns, labels=["2", "1"], wide=False)
+    assert about["labels"] == [2, 1]
+    assert pl.read_csv(tmp_path / "long.csv/*.csv").columns[:2] == ["Input.id", "label"]
+    kept = tmp_path / "trust.json"
+    said = {"item": "item", "annotator": "annotator", "label": "label"}
+    annotations = from_table(SMALL, **said)
+    kept.write_text(learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1)).to_json())
+    source = write(tmp_path / "other.parquet", SMALL | {"reliability": [0.1, 0.2, 0.3]})
+    about = encode(source, tmp_path / "out.parquet", trust=str(kept), columns={"confidence": None})
+    assert "reliability" not in about["columns"]
+    assert about["trust_from"] == str(kept)
+    with pytest.raises(ValueError, match="of the type of column 'Answer_q', bigint; yes,no came"):
+        encode(tmp_path / "in.parquet", tmp_path / "x.csv", columns=columns, labels=["yes", "no"])
+
+
+DRIFTS: dict[str, tuple[str, Columns, str]] = {
+    "a column is missing": (
+        "parquet",
+        {k: v for k, v in SMALL.items() if k != "confidence"},
+        r"'confidence' must be alike in all 3 files; it is double in 2, .*; missing in 1, such as "
+        r"\S+/z.parquet",
+    ),
+    "a type differs": (
+        "parquet",
+        SMALL | {"item": [1, 2, 3]},
+        r"'item' must be alike .* string in 2, .*; bigint in 1, such as \S+/z.parquet",
+    ),
+    "a type of json differs": (
+        "jsonl",
+        SMALL | {"label": [1, 2, 3]},
+        r"'label' must be alike .*; bigint in 1, such as \S+/z.jsonl",
+    ),
+    "another order": (
+        "csv",
+        dict(reversed(SMALL.items())),
+        r"the same order; \S+/0.csv begins with 'item,annot.*z.csv with 'confidence,label",
+    ),
+    "no number": (
+        "csv",
+        SMALL | {"confidence": ["0.5", "high", "n/a"]},
+        "column 'confidence' must hold numbers; 1 rows do not, for example 'high'",
+    ),
+}
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("drift", DRIFTS)
+def test_a_file_that_differs_is_named_and_nothing_is_written(drift: str, tmp_path: Path) -> None:
+    kind, columns, words = DRIFTS[drift]
+    for name in ("0", "1"):
+        write(tmp_path / f"in/{name}.{kind}")
+    write(tmp_path / f"in/z.{kind}", columns)
+    with pytest.raises(ValueError, match=words):
+        encode(tmp_path / f"in/*.{kind}", tmp_path / "out.parquet")
+    assert [p.name for p in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("z.parquet", b"PAR1 and then something else PAR1"),
+        ("z.csv", b"item,annotator,label,confidence\na,x\n"),
+        ("z.jsonl", b'{"item": "a", "annotator": "x", "label": "yes", "confidence": 1}\n{"item\n'),
+    ],
+)
+def test_a_broken_file_is_an_error_and_nothing_is_written(
+    name: str, broken: bytes, tmp_path: Path
+) -> None:
+    write(tmp_path / f"in/a{Path(name).suffix}")
+    (tmp_path / "in" / name).write_bytes(broken)
+    words = r"z\.\w+ cannot be read: .*Repair|Spark could not finish: .*z\.csv.* Nothing was writ"
+    with pytest.raises((ValueError, OSError), match=words):
+        encode(tmp_path / "in", tmp_path / "out.parquet")
+    assert [p.name for p in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_sources_and_targets_are_checked_before_any_work(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "in/a.csv"), tmp_path / "out.parquet"
+    other = write(tmp_path / "in/b.jsonl")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "in/c.txt").write_text("?")
+    for sources, how, words in (
+        (str(tmp_path / "none*.csv"), {}, "there is no file"),
+        (str(tmp_path / "empty"), {}, "there is no data in"),
+        ([source, other], {}, "all files must be of one format"),
+        (str(tmp_path / "in/c.txt"), {}, "names of files say their format"),
+        (source, {"format": "json"}, "by the line, not one array"),
+        (source, {"trust": "learned"}, "in the memory of one machine.*trust='learned' came"),
+        (source, {"confidence_scale": "calibrated"}, "calibrated came.* Learn from a sample"),
+        (source, {"master": "spark://other:7077"}, "runs in this process; master='spark://oth"),
+    ):
+        with pytest.raises((ValueError, OSError), match=words):
+            encode(sources, target, **how)
+    with pytest.raises(ValueError, match=r"the output chooses its format: \.parquet or \.csv"):
+        encode(source, tmp_path / "out.xlsx")
+    target.mkdir()
+    with pytest.raises(FileExistsError, match="must not be there yet"):
+        encode(source, target)
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_folder_that_somebody_makes_meanwhile_is_not_touched(tmp_path: Path) -> None:
+    source, target = write(tmp_path / "in.parquet"), tmp_path / "out.parquet"
+    with pytest.raises(FileExistsError, match="somebody made it meanwhile"):
+        encode(source, target, say=lambda what, text: target.mkdir(exist_ok=True))
+    assert list(target.iterdir()) == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_without_java_pyspark_or_a_master_the_error_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    source, target, nobody = write(tmp_path / "in.csv"), tmp_path / "out.csv", free_port()
+    for master, words in (
+        (f"spark://{HERE}:{nobody}", rf"no Spark master answers at spark://{HERE}:{nobody}: "),
+        ("spark://nowhere", "no Spark master answers at spark://nowhere: "),
+        (f"sc://{HERE}", "Spark Connect cannot rename what it wrote"),
+    ):
+        with pytest.raises((OSError, ValueError), match=words):
+            encode(source, target, master=master)
+
+    def fail(_: Any) -> Any:
+        raise RuntimeError("Could not parse Master URL: 'banana'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SparkSession.Builder, "getOrCreate", fail)
+        with pytest.raises(ConnectionError, match="not start with master banana: Could not parse"):
+            encode(source, target, master="banana")
+    with monkeypatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(tmp_path))
+        with pytest.raises(FileNotFoundError, match="Java 17 or newer; there is no `java` in JAVA"):
+            encode(source, target)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ImportError, match=re.escape("pip install 'slencodings[spark]'")):
+        encode(source, target)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.csv"]
+
+
+def run_entry(*command: str) -> subprocess.CompletedProcess[str]:
+    place = {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": HERE, "PYSPARK_PYTHON": sys.executable}
+    place["SPARK_SUBMIT_OPTS"] = QUICK
+    return subprocess.run(
+        command, env=os.environ | place, capture_output=True, text=True, check=False
+    )
+
+
+def test_spark_submit_takes_the_options_of_the_command_line(tmp_path: Path) -> None:
+    from slencodings import spark
+
+    source = write(tmp_path / "in.csv", SMALL | {"confidence": [5, 3, 1]})
+    run = run_entry(
+        *(str(HOME / "bin/spark-submit"), "--master", "local[1]"),
+        *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=1"),
+        *(spark.__file__, source, "-o", str(tmp_path / "out.parquet")),
+        *("--confidence-scale", "1-5", "--smoothing", "0", "--values", "belief,uncertainty"),
+    )
+    assert run.returncode == 0, run.stderr
+    assert "wrote    " in run.stdout  # where spark-submit sends all that Python says
+    found = pl.read_parquet(tmp_path / "out.parquet/*.parquet").sort("item")
+    assert found["uncertainty"].to_list() == [0.0, 1.0]
+
+
+def test_sle_encode_hands_over_to_spark(tmp_path: Path) -> None:
+    source = write(tmp_path / "in.csv", SMALL)
+    target, sle = str(tmp_path / "out.parquet"), (sys.executable, "-m", "slencodings.cli")
+    words = (source, "-o", target, "--engine", "spark", "--master", "local[1]", "--smoothing", "0")
+    run = run_entry(*sle, "encode", *words)
+    assert run.returncode == 0, run.stderr
+    found = pl.read_parquet(f"{target}/*.parquet").sort("item")
+    again = run_entry(*sle, "encode", source, "-o", f"{target}.csv", "--smoothing", "0")
+    assert again.returncode == 0, again.stderr
+    assert_close(found["uncertainty"], pl.read_csv(f"{target}.csv").sort("item")["uncertainty"])
+
+
+def test_the_entry_says_errors_in_one_line_and_fails(tmp_path: Path) -> None:
+    master = f"spark://{HERE}:{free_port()}"
+    module = (sys.executable, "-m", "slencodings.spark")
+    run = run_entry(*module, "in.csv", "-o", str(tmp_path / "out.csv"), "--master", master)
+    assert run.returncode == 1
+    assert re.fullmatch(rf"error: no Spark master answers at {master}: .*\n", run.stderr)
+    run = run_entry(*module, "in.csv", "-o", str(tmp_path / "o.csv"), "--master", master, "-v")
+    assert "Traceback" in run.stderr
+
+
+def test_a_stream_in_small_batches_adds_up_in_a_store(spark: Any, tmp_path: Path) -> None:
+    parts = [{k: v[i : i + 16] for k, v in crowd().items()} for i in (0, 16, 32)]
+    store = str(tmp_path / "store")
+
+    # The same as in docs/spark.md.
+    def add(batch: Any, number: int) -> None:
+        evidence = fuse_table(batch, **NAMED, **NUMBERS, labels=LABELS, form="evidence")
+        # A batch that is tried again replaces its own evidence, so none counts twice.
+        evidence.write.mode("overwrite").parquet(f"{store}/batch={number}")
+
+    for part, columns in enumerate(parts):
+        write(tmp_path / f"in/{part}.parquet", columns)
+        if part == 1:
+            continue  # so that the second run finds two files
+        stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
+        stream = stream.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+        query = stream.writeStream.foreachBatch(add).trigger(availableNow=True)
+        query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+    assert len(list((tmp_path / "store").glob("batch=*"))) == 3
+    found = fuse_evidence(spark.read.parquet(store), labels=LABELS)
+    assert_same(found, fuse_table(pl.LazyFrame(crowd()), **NAMED, **NUMBERS))
+
+
+def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
+    write_parts(rows := many(2000, 50), tmp_path / "in", 2)
+    stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
+    stream = stream.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    # The same as in docs/spark.md: Eqs. 5, 4 and 11, and W = 2.
+    belief = "(0.99 * reliability * confidence)"
+    state = stream.selectExpr("item", "label", f"2 * {belief} / (1 - {belief}) AS evidence")
+    state = (
+        state.groupBy("item", "label").agg({"evidence": "sum"}).toDF("item", "label", "evidence")
+    )
+    query = state.writeStream.outputMode("complete").format("memory").queryName("sums")
+    query.trigger(availableNow=True).start().awaitTermination()
+    sums = spark.table("sums").selectExpr("*", "0D AS dogmatic")
+    assert_same(fuse_evidence(sums), fuse_table(pl.from_arrow(rows).lazy(), **ROLES))
