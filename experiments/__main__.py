@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from experiments import data, figures, operators, real, sources, synthetic, tables
-from experiments.rows import FOLDER, keep, read
+from experiments.rows import FOLDER, keep
 
 Run = Callable[[argparse.Namespace], pl.DataFrame]
 
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     trained.add_argument("--dataset", nargs="+", choices=data.PLANS, help=names, metavar="NAME")
     methods = ", ".join(real.METHODS)
     trained.add_argument("--methods", nargs="+", choices=real.METHODS, help=methods, metavar="NAME")
+    trained.add_argument("--encoder", help="of texts: a model of Hugging Face, or its folder")
     return parser
 
 
@@ -91,6 +93,8 @@ def run_operators(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_real(given: argparse.Namespace) -> pl.DataFrame:
     """Table 2, and the methods beyond it."""
+    if given.encoder:
+        os.environ["SLENCODINGS_ENCODER"] = given.encoder  # for the other processes, too
     todo = real.jobs(
         given.dataset or data.DATASETS,
         given.methods,
@@ -110,13 +114,12 @@ def run_real(given: argparse.Namespace) -> pl.DataFrame:
 
 
 def run_sources(given: argparse.Namespace) -> pl.DataFrame:
-    """Votes that were not shown, on UDS factuality."""
+    """Votes that were not shown, and networks, on UDS factuality."""
     rows = keep(given.rows, sources.rows, sources.jobs(), workers=given.workers)
-    print(tables.terminal(tables.held_out(rows)))
+    parts = {"votes": tables.held_out(rows), "networks": tables.networks(rows)}
+    print("\n\n".join(tables.terminal(part) for part in parts.values()))
     if given.write:
-        trained = read(FOLDER / "real.parquet").filter(setting="uds")
-        figures.save(figures.sources_figure(rows, trained), "sources")
-        parts = {"votes": tables.held_out(rows), "uds": tables.table2(trained, "uds")}
+        figures.save(figures.sources_figure(rows), "sources")
         place = {k: tables.markdown(v) for k, v in parts.items()}
         tables.place("all-three-sources.md", place)
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -53,11 +54,7 @@ COMPARED = {  # of "which operator when"
     "cumulative, learned trust": ("#000000", "*"),
 }
 _BOTTOM = 2e-3  # what is lost below it is nothing to anybody
-LEARNED = {
-    "jsd_root": "JSD ↓",
-    "nes": "NES ↑",
-    "vote_log_loss": "log-loss of votes ↓",
-}
+LEARNED = {"log-loss": "↓", "JSD": "↓", "NES": "↑"}
 CHANGED = {
     "annotators": "annotators per item",
     "labels": "labels",
@@ -128,39 +125,34 @@ def operators_figure(rows: pl.DataFrame, quality: str) -> Figure:
     return figure
 
 
-def sources_figure(rows: pl.DataFrame, trained: pl.DataFrame) -> Figure:
+def sources_figure(rows: pl.DataFrame) -> Figure:
     """What each source of uncertainty adds: to votes that were not shown, and to a network."""
     with plt.rc_context(STYLE):
-        figure = plt.figure(figsize=(11, 7), layout="constrained")
-        top, bottom = figure.subfigures(2, 1)
-        _changes(top.subplots(), rows.filter(setting="test"))
+        figure = plt.figure(figsize=(11, 7.5), layout="constrained")
+        top, bottom = figure.subfigures(2, 1, height_ratios=(5, 6))
+        ax = top.subplots()
+        _changes(ax, rows.filter(experiment="votes", setting="test"), sources.METHODS, "log-loss")
+        ax.set_xlabel("log-loss ↓, less that of votes with a learned worth")
+        ax.set_title("the other annotator's vote, from an annotator's", fontsize=10)
         axes = bottom.subplots(1, 3, sharey=True)
-        for ax, (metric, words) in zip(axes, LEARNED.items(), strict=True):
-            _dots(ax, trained.filter(metric=metric))
-            ax.set_xlabel(words)
-        axes[1].set_title("a text classifier trained on each target, test split", fontsize=10)
+        for ax, (metric, arrow) in zip(axes, LEARNED.items(), strict=True):
+            _changes(ax, rows.filter(experiment="network"), real.methods("uds"), metric)
+            ax.set_xlabel(f"{metric} {arrow}, less that of CE")
+        axes[1].set_title("a vote, from the sentence, by a network trained on", fontsize=10)
     return figure
 
 
-def _changes(ax: Axes, rows: pl.DataFrame) -> None:
+def _changes(ax: Axes, rows: pl.DataFrame, methods: Sequence[str], metric: str) -> None:
+    """Differences from the plain method with their intervals; those that exclude 0 are filled."""
     found = {row[:2]: row[2] for row in rows.select("method", "metric", "value").rows()}
-    for y, method in enumerate(reversed(sources.METHODS)):
-        low, mid, high = (found[method, k] for k in ("low", "less than plain votes", "high"))
-        ax.plot([low, high], [y, y], color=BLUE, lw=2)
-        ax.plot(mid, y, "o", color=BLUE)
-    ax.axvline(0, color=GREY, lw=1)
-    ax.set_yticks(range(len(sources.METHODS)), reversed(sources.METHODS))
-    ax.set_xlabel("log-loss of votes not shown, less that of plain votes ↓ (95 % interval)")
-    ax.set_title("the other annotator's vote, test split", fontsize=10)
-
-
-def _dots(ax: Axes, rows: pl.DataFrame) -> None:
-    methods = [m for m in real.METHODS if (rows["method"] == m).any()]
     for y, method in enumerate(reversed(methods)):
-        values = rows.filter(method=method)["value"]
-        colour = BLUE if method.startswith("SLE") else ORANGE
-        ax.plot(values, [y] * len(values), "o", color=colour, alpha=0.6, mew=0)
-    ax.set_yticks(range(len(methods)), methods[::-1])
+        low, mid, high = (found[method, f"{metric}, {k}"] for k in ("low", "change", "high"))
+        colour = BLUE if method.startswith(("+", "SLE")) else GREY
+        clear = low > 0 or high < 0
+        ax.plot([low, high], [y, y], color=colour, lw=2)
+        ax.plot(mid, y, "o", color=colour, mfc=colour if clear else "white")
+    ax.axvline(0, color=GREY, lw=1)
+    ax.set_yticks(range(len(methods)), list(reversed(methods)))
 
 
 def _means(rows: pl.DataFrame) -> tuple[pl.Series, pl.Series, pl.Series]:

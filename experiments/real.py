@@ -25,8 +25,9 @@ Floats = NDArray[np.float64]
 GOLD = ("Gold", "SLE (gold)", "MTLSL")
 CROWD = ("MV", "CE", "KL", "CrowdTruth", "SLE (crowd)")
 MORE = ("Dawid-Skene", "Votes", "SLE (estimated)", "SLE (learned trust)", "CE (learned trust)")
-# One source of uncertainty at a time, where there are all.
-SOURCES = ("SLE (labels alone)", "SLE (calibrated)", "SLE (reliability)")
+# One source of uncertainty at a time, where there are all; and none, but votes that are learned to
+# be worth as much as they are, to tell apart what smoother targets do.
+SOURCES = ("CE (one worth)", "SLE (labels alone)", "SLE (calibrated)", "SLE (reliability)")
 METHODS = GOLD + CROWD + MORE + SOURCES
 WITHOUT_GOLD = ("convabuse", "uds")
 
@@ -177,6 +178,9 @@ def target(
             return crowd.sums()
         case "SLE (learned trust)":
             return learn_trust(crowd, stated).opinion(crowd, stated)
+        case "CE (one worth)":
+            parts = {"by_annotator": False, "by_confidence": False, "meaning": False}
+            return learn_trust(crowd, stated, **parts).opinion(crowd, stated).probability
         case "CE (learned trust)":
             return learn_trust(crowd, stated).opinion(crowd, stated).probability
         case _:

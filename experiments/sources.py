@@ -1,18 +1,22 @@
-"""Confidence, reliability and disagreement at once: UDS factuality, votes that were not shown.
+"""Confidence, reliability and disagreement at once: UDS factuality.
 
 Everything is learned on the published train split. Then each annotation of the test split is
-predicted from the other on its predicate. Nothing is known of the sentence.
+predicted: from the other on its predicate, with nothing known of the sentence (votes); or from the
+sentence, by a network trained on each kind of target (network).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from experiments import real
+from experiments.data import PLANS, load, part
 from experiments.rows import Job, Row
 from slencodings import Annotations, aggregate, confidence, metrics
 from slencodings.datasets import uds_factuality
@@ -34,46 +38,108 @@ METHODS = (
     "+ both learned",
     "+ both learned, and what a vote means",
 )
+# Networks are compared with the one that learns from shares of votes.
+SOFT = "CE"
 _RESAMPLES = 2_000
 _ONE_COUNT = 1 / 3
+_SEEDS = 5
 
 
 def jobs() -> list[Job]:
-    """The two splits to test on."""
-    return [{"experiment": "votes", "setting": split, "seed": 0} for split in ("dev", "test")]
+    """Two splits to predict votes of, and a network for each method."""
+    splits = [
+        {"setting": split, "method": method} for split in ("dev", "test") for method in METHODS
+    ]
+    networks = [{"setting": "test", "method": method} for method in real.methods("uds")]
+    return [{"experiment": "votes", **job, "seed": 0} for job in splits] + [
+        {"experiment": "network", **job, "seed": 0} for job in networks
+    ]
 
 
-def rows(experiment: str, setting: str, seed: int) -> Iterator[Row]:
-    """Mean log-loss of each method, and how far it is from that of plain votes, with 95 % limits.
+def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]:
+    """Means over items, and how far they are from those of the plain method, with 95 % limits.
 
     Items are drawn with replacement, the same for all methods.
     """
+    plain = PLAIN if experiment == "votes" else SOFT
+    if experiment == "votes":
+        item, found = losses(setting)
+        mine, theirs = _by_item(item, found[method]), _by_item(item, found[plain])
+    else:
+        mine, theirs = predicted(method), predicted(plain)
     rng = np.random.default_rng(seed)
-    item, found = losses(setting)
-    n = int(item.max()) + 1
-    counts = np.bincount(item, minlength=n)
+    n = len(next(iter(mine.values())))
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
-    size = drawn @ counts
-    plain = np.bincount(item, found[PLAIN], n)
-    for method in METHODS:
-        mine = np.bincount(item, found[method], n)
-        ahead = drawn @ (mine - plain) / size
+    for metric, score in SCORES[experiment].items():
+        behind = score(mine, drawn) - score(theirs, drawn)
+        once = np.ones((1, n))
+        value = score(mine, once)[0]
         values = {
-            "log-loss": float(mine.sum() / counts.sum()),
-            "less than plain votes": float((mine - plain).sum() / counts.sum()),
-            "low": float(np.quantile(ahead, 0.025)),
-            "high": float(np.quantile(ahead, 0.975)),
+            metric: value,
+            f"{metric}, change": value - score(theirs, once)[0],
+            f"{metric}, low": np.quantile(behind, 0.025),
+            f"{metric}, high": np.quantile(behind, 0.975),
         }
-        for metric, value in values.items():
+        for name, x in values.items():
             yield {
                 "experiment": experiment,
                 "setting": setting,
                 "annotations": "all",
                 "method": method,
                 "seed": seed,
-                "metric": metric,
-                "value": value,
+                "metric": name,
+                "value": float(x),
             }
+
+
+Parts = dict[str, Floats]
+
+
+def _by_item(item: NDArray[np.intp], loss: Floats) -> Parts:
+    return {"loss": np.bincount(item, loss), "votes": np.bincount(item).astype(float)}
+
+
+def _log_loss(parts: Parts, times: Floats) -> Floats:
+    return times @ parts["loss"] / (times @ parts["votes"])
+
+
+def _jsd(parts: Parts, times: Floats) -> Floats:
+    return times @ parts["jsd"] / times.sum(axis=1)
+
+
+def _nes(parts: Parts, times: Floats) -> Floats:
+    """The cosine of entropies, item by item as often as it was drawn; the mean over seeds."""
+    h = parts["crowd"][:, None]
+    both, own = times @ (h * parts["entropy"]), times @ parts["entropy"] ** 2
+    return np.mean(both / np.sqrt((times @ h**2) * own), axis=1)
+
+
+SCORES: dict[str, dict[str, Callable[[Parts, Floats], Floats]]] = {
+    "votes": {"log-loss": _log_loss},
+    "network": {"log-loss": _log_loss, "JSD": _jsd, "NES": _nes},
+}
+
+
+@lru_cache
+def predicted(method: str) -> Parts:
+    """What a network makes of each test item, (N,), mean over seeds; entropies (N, seeds)."""
+    torch.set_num_threads(1)
+    data = load("uds")
+    train, test = data.splits[0]
+    crowd, _ = part(data.tested, test)
+    votes = crowd.sums()
+    share = votes / votes.sum(axis=1, keepdims=True)
+    p = [
+        real.learn(data, method, train, test, seed, PLANS["uds"]).probability
+        for seed in range(_SEEDS)
+    ]
+    return {
+        "votes": votes.sum(axis=1),
+        "loss": np.mean([votes.sum(axis=1) * metrics.cross_entropy(share, q) for q in p], axis=0),
+        "jsd": np.mean([metrics.jsd(share, q, root=True) for q in p], axis=0),
+        "crowd": metrics.cross_entropy(share, share),
+        "entropy": np.stack([metrics.cross_entropy(q, q) for q in p], axis=1),
+    }
 
 
 @lru_cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -93,28 +94,48 @@ def coverage(rows: pl.DataFrame) -> Table:
 
 def held_out(rows: pl.DataFrame) -> Table:
     """Log-loss of votes that were not shown, and what each source of uncertainty changes."""
-    found = {row[:3]: row[3] for row in rows.select("setting", "method", "metric", "value").rows()}
-    cells = []
-    for method in sources.METHODS:
-        row = [method]
-        for split in ("dev", "test"):
-            loss, change, low, high = (
-                found[split, method, k]
-                for k in ("log-loss", "less than plain votes", "low", "high")
-            )
-            row += [f"{loss:.4f}", f"{change:+.4f}", f"{low:+.4f} to {high:+.4f}"]
-        cells.append(row)
-    heads = ["what is used"]
+    heads, columns = ["what is used"], [list(sources.METHODS)]
     for split in ("dev", "test"):
+        found = _changes(rows.filter(experiment="votes", setting=split))
         heads += [f"{split}: log-loss ↓", "change", "95 % interval"]
-    return heads, cells
+        columns += _with_interval(found, sources.METHODS, "log-loss")
+    return heads, [list(row) for row in zip(*columns, strict=True)]
+
+
+def networks(rows: pl.DataFrame) -> Table:
+    """What a network learns from each target, against one that learns from shares of votes."""
+    found = _changes(rows.filter(experiment="network"))
+    methods = real.methods("uds")
+    heads, columns = ["target"], [list(methods)]
+    for metric, arrow in (("log-loss", "↓"), ("JSD", "↓"), ("NES", "↑")):
+        heads += [f"{metric} {arrow}", "change", "95 % interval"]
+        columns += _with_interval(found, methods, metric)
+    return heads, [list(row) for row in zip(*columns, strict=True)]
+
+
+def _changes(rows: pl.DataFrame) -> dict[tuple[str, str], float]:
+    return {row[:2]: row[2] for row in rows.select("method", "metric", "value").rows()}
+
+
+def _with_interval(
+    found: dict[tuple[str, str], float], methods: Sequence[str], metric: str
+) -> list[list[str]]:
+    """Three columns: the mean, how far it is from the plain one, and the limits of that."""
+    return [
+        [f"{found[m, metric]:.4f}" for m in methods],
+        [f"{found[m, f'{metric}, change']:+.4f}" for m in methods],
+        [
+            f"{found[m, f'{metric}, low']:+.4f} to {found[m, f'{metric}, high']:+.4f}"
+            for m in methods
+        ],
+    ]
 
 
 # What is shown of a trained network: the metric, its head, whether more is better, the place of
 # the paper's number in `published.toml`.
 SHOWN = (
-    ("micro_f1", "F1 micro", True, None),
-    ("macro_f1", "F1 macro", True, 0),
+    ("micro_f1", "F1 micro", True, 0),
+    ("macro_f1", "F1 macro", True, None),
     ("jsd_root", "JSD", False, 1),
     ("nes", "NES", True, 2),
     ("vote_log_loss", "votes", False, None),
@@ -157,9 +178,10 @@ def _marked(found: list[tuple[float, float, int]], up: bool) -> list[str]:
     best = (max if up else min)(found, key=lambda x: x[0])
     cells = []
     for mean, spread, n in found:
-        text = f"{mean:.3f} ± {spread:.3f}"
+        # One seed has no spread.
+        text = f"{mean:.3f}" + (f" ± {spread:.3f}" if n > 1 else "")
         limit = 2 * ((spread**2 + best[1] ** 2) / n) ** 0.5
-        near = abs(mean - best[0]) <= limit
+        near = n > 1 and abs(mean - best[0]) <= limit
         cells.append(_bold(text, mean == best[0]) + ("°" if near and mean != best[0] else ""))
     return cells
 
