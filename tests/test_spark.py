@@ -35,6 +35,8 @@ pytestmark = [
     pytest.mark.xdist_group("spark"),
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    # JAX, which other tests import, warns whoever starts a process such as a JVM.
+    pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning"),
 ]
 
 HOME = Path(pyspark.__file__).parent
