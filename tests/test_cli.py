@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -272,7 +271,7 @@ def test_help_tells_every_option(sle: Sle):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Missing argument 'IN'"),
+        ([], "Missing argument 'IN...'"),
         (["crowd.csv"], "--output.*a file for opinions is needed, or --into.*neither came"),
         (["crowd.csv", "-o", "-", "--again"], "--again.*it is for `--into STORE.parquet`"),
         (["crowd.csv", "-o", "-", "--master", "local"], "--master.*it is for `--engine spark`"),
@@ -413,7 +412,6 @@ def test_parquet_that_is_damaged_inside_is_refused_when_it_is_read(sle: Sle):
     [
         (["crowd.cvs"], r"there is no file 'crowd.cvs'. Did you mean 'crowd.csv'\?"),
         (["sub/crowd.csv"], r"there is no file 'sub/crowd.csv'.$"),
-        (["."], r"input must be a file; '.' is a folder"),
         (["crowd.csv", "--item", "itm"], r"no column 'itm' for `item`; .*mean --item item\?"),
         (["crowd.csv", "--label", "yes,no"], r"no column 'yes' for `label`"),
         (["crowd.csv", "--item", "label", "--label", "label"], r"came as --item and --label"),
@@ -471,15 +469,6 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(
     assert said == (
         "error: the output 'out.csv' cannot be written: Permission denied. Choose another place."
     )
-
-
-def test_too_little_memory_is_said_plainly(sle: Sle, monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: Any) -> None:
-        raise duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate 1 GB")
-
-    monkeypatch.setattr(files.readers, "scan", fail)
-    said = refused(sle, "crowd.csv", "-o", "out.csv")
-    assert re.search(r"needs more memory than there is: failed to allocate 1 GB.*split", said)
 
 
 def test_what_should_not_happen_is_one_line_and_its_place_is_shown_on_demand(

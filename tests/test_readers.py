@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 from slencodings import readers
-from slencodings.readers import choose_columns, find_columns, format_of, header, scan, text_of
+from slencodings.readers import choose_columns, find_columns, format_of, header, text_of
+from slencodings.sources import Source, scan
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,8 @@ def rows_of(path: Path, text: str | bytes, numbers: tuple[str, ...] = ()) -> tup
     """The types and the rows of a JSONL file."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with duckdb.connect() as connection:
-        relation = readers.from_json(scan(connection, path, format_of(path)), numbers)
+        table = scan(connection, Source(path.name, [str(path)]), format_of(path))
+        relation = readers.from_json(table.pick(table.names), numbers)
         return [str(t) for t in relation.types], relation.fetchall()
 
 
@@ -282,14 +284,6 @@ def test_the_broken_line_of_a_jsonl_file_is_found(
     path, text = tmp_path / "a", b'{"a": 1}\n\n' + line + b'\n{"a": 1}\n'
     path.write_bytes(gzip.compress(text) if packed else text)
     assert readers.broken_line(path).rstrip(".") == message
-
-
-@pytest.mark.parametrize("name", ["crowd [1].csv", "crowd*.csv", "crowd?.csv", "it's.csv"])
-def test_a_name_that_looks_like_a_pattern_means_the_file_of_that_name(tmp_path: Path, name: str):
-    (tmp_path / "crowd1.csv").write_text("item\nother\n")
-    (tmp_path / name).write_text("item\nthis\n")
-    with duckdb.connect() as connection:
-        assert scan(connection, tmp_path / name, "csv").fetchall() == [("this",)]
 
 
 def test_words_where_numbers_may_be_missing_are_no_numbers():

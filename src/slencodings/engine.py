@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 import glob
 import json
+import re
 import shlex
-import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 import duckdb
 
 from slencodings import readers
-from slencodings.readers import Format, columns_of, quote
+from slencodings.readers import Format, columns_of
+from slencodings.sources import Source, scan
+from slencodings.writers import is_of_disk
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Relation: TypeAlias = duckdb.DuckDBPyRelation
@@ -31,6 +31,7 @@ Step: TypeAlias = Callable[[str, float | None, str], None]
 # Called while a step runs: its name, how much is done, how much there is to do, and of what.
 Progress: TypeAlias = Callable[[str, float, float | None, str], None]
 
+AMOUNT = re.compile(r"\d+(\.\d+)? ?[KMGT]i?B", re.IGNORECASE)
 # Errors of DuckDB that no file can cause.
 NOT_THE_FILE = (
     duckdb.InterruptException,
@@ -42,13 +43,17 @@ NOT_THE_FILE = (
 
 
 @contextmanager
-def workspace() -> Iterator[tuple[Connection, Path]]:
-    """A scratch database on disk, gone at the end."""
+def workspace(memory: str | None = None) -> Iterator[tuple[Connection, Path]]:
+    """A scratch database on disk, gone at the end; past so much memory it spills to disk."""
+    if memory is not None and not AMOUNT.fullmatch(memory):
+        raise ValueError(f"`memory` must be an amount such as 2GB or 500MB; {memory!r} came.")
     with tempfile.TemporaryDirectory(prefix="slencodings-") as name:
         folder = Path(name)
         connection = duckdb.connect(str(folder / "scratch.duckdb"))
         try:
             connection.execute(f"SET temp_directory = {literal(name)}")
+            if memory is not None:
+                connection.execute(f"SET memory_limit = {literal(memory)}")
             # Without a bar DuckDB does not say how far it is; we draw our own.
             connection.execute("SET enable_progress_bar = true")
             connection.execute("SET enable_progress_bar_print = false")
@@ -88,44 +93,20 @@ def watch(
         return future.result()
 
 
-def find(source: str, folder: Path) -> Path:
-    """The path of a source; what comes through a pipe is first copied into the folder."""
-    path = Path(source)
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"the input must be a file; {source!r} is a folder. Name one in it."
-        )
-    if source == "-" or (path.exists() and not path.is_file()):
-        copy = folder / "stdin"
-        with (
-            copy.open("wb") as file,
-            sys.stdin.buffer if source == "-" else path.open("rb") as pipe,
-        ):
-            shutil.copyfileobj(pipe, file)
-        path = copy
-    elif not path.exists():
-        here = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, here, 1)
-        meant = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
-        raise FileNotFoundError(f"there is no file {source!r}.{meant}")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path.name} is empty; at least a header and one row are needed.")
-    return path
-
-
 def read(
-    connection: Connection, path: Path, format: Format, columns: Mapping[str, Any]
+    connection: Connection, source: Source, format: Format, columns: Mapping[str, Any]
 ) -> tuple[Relation, dict[str, Any]]:
     """The columns that play a role, as a relation, and which they are."""
-    if is_store(connection, path):
-        raise ValueError(
-            f"annotations are needed; {path.name} is a store of evidence, which has only their "
-            f"sums. Its opinions: sle encode {shlex.quote(path.name)} -o OUT"
-        )
-    relation = readers.scan(connection, path, format)
-    chosen = readers.choose_columns(relation.columns, columns)
-    named = dict.fromkeys(name for spec in chosen.values() for name in columns_of(spec))
-    relation = relation.project(", ".join(quote(name) for name in named))
+    for file in source.files if source.local else ():
+        if is_store(connection, Path(file)):
+            name = PurePath(file).name
+            raise ValueError(
+                f"annotations are needed; {name} is a store of evidence, which has only their "
+                f"sums. Its opinions: sle encode {shlex.quote(name)} -o OUT"
+            )
+    table = scan(connection, source, format)
+    chosen = readers.choose_columns(table.names, columns)
+    relation = table.pick(name for spec in chosen.values() for name in columns_of(spec))
     numbers = [name for role in readers.NUMBERS for name in columns_of(chosen.get(role))]
     numbers += chosen["label"] if isinstance(chosen["label"], list) else []
     if format in ("jsonl", "json"):
@@ -154,25 +135,26 @@ def is_store(connection: Connection, path: Path) -> bool:
 
 
 @contextmanager
-def plain_errors(path: Path, format: Format) -> Iterator[None]:
-    """What DuckDB says of a file it cannot read, in words for people."""
+def plain_errors(source: Source, format: Format) -> Iterator[None]:
+    """What DuckDB says of files it cannot read, in words for people."""
     try:
         yield
     except duckdb.Error as error:
-        if isinstance(error, NOT_THE_FILE) or "Could not write" in str(error):
+        if isinstance(error, NOT_THE_FILE) or is_of_disk(error):
             raise
         if isinstance(error, duckdb.OutOfMemoryException):
             raise MemoryError(
-                f"{path.name} needs more memory than there is: {brief(error)} "
-                "Close other programs, or split the file by item."
+                f"{source.name} needs more memory than it may have: {brief(error)} "
+                "Allow it more with --memory, close other programs, or split the file by item."
             ) from error
-        why = (readers.broken_line(path) if format == "jsonl" else "") or brief(error)
+        files = source.files if format == "jsonl" and source.local else []
+        why = next(filter(None, (readers.broken_line(Path(file)) for file in files)), brief(error))
         what_next = "Repair it or copy it again, or name its format if that is another: --format "
         what_next += "|".join(readers.FORMATS) + "."
         if "utf-8" in why.lower():
-            what_next = readers.convert(path.name)
+            what_next = readers.convert(source.name)
         raise ValueError(
-            f"{path.name} cannot be read as {format.upper()}: {why} {what_next}"
+            f"{source.name} cannot be read as {format.upper()}: {why} {what_next}"
         ) from error
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import readers
-from slencodings.engine import find, plain_errors, workspace
-from slencodings.readers import quote
+from slencodings.engine import plain_errors, workspace
+from slencodings.sources import locate, scan
 
 Floats = NDArray[np.float32]
 
@@ -81,31 +81,34 @@ def _from_arrays(path: Path) -> tuple[list[Any], Floats]:
 
 def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Floats]:
     with workspace() as (connection, folder):
-        path = find(source, folder)
-        with plain_errors(path, kind := readers.format_of(path)):
-            relation = readers.scan(connection, path, kind)
-            names = relation.columns
+        found = locate(connection, source, folder)
+        with plain_errors(found, kind := found.format()):
+            table = scan(connection, found, kind)
+            names = table.names
             column = item or readers.find_columns(names).get("item")
             wrong = [c for c in (column, text) if c is not None and c not in names]
             if column is None or wrong:
                 raise ValueError(
-                    f"no column of {path.name} is called {wrong[0] if wrong else 'like an item'!r};"
-                    f" the columns are {', '.join(map(repr, names[:20]))}. "
+                    f"no column of {found.name} is called "
+                    f"{wrong[0] if wrong else 'like an item'!r}; "
+                    f"the columns are {', '.join(map(repr, names[:20]))}. "
                     "Name it: --feature-item COLUMN, --text COLUMN."
                 )
             others = [text] if text else [name for name in names if name != column]
             if not others:
-                raise ValueError(f"{path.name} has no columns but {column!r}; features are needed.")
-            relation = relation.project(", ".join(map(quote, [column, *others])))
+                raise ValueError(
+                    f"{found.name} has no columns but {column!r}; features are needed."
+                )
+            relation = table.pick([column, *others])
             if kind in ("jsonl", "json"):
                 relation = readers.from_json(relation, [] if text else others)
             if not text:
                 relation = readers.typed(relation, others)
-            found = relation.fetchnumpy()
-    rows = np.asarray(found[column]).tolist()
+            arrays = relation.fetchnumpy()
+    rows = np.asarray(arrays[column]).tolist()
     if text:
-        return rows, _counted([str(words) for words in np.ma.filled(found[text], "").tolist()])
-    columns = [np.ma.filled(np.ma.asarray(found[c]).astype(float), np.nan) for c in others]
+        return rows, _counted([str(words) for words in np.ma.filled(arrays[text], "").tolist()])
+    columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in others]
     return rows, np.stack(columns, axis=1).astype(np.float32)
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from slencodings import __version__, readers
+from slencodings import __version__
 from slencodings.columns import ANNOTATOR, LABEL, probability
 from slencodings.engine import (
     Connection,
@@ -23,15 +23,15 @@ from slencodings.engine import (
     Relation,
     Say,
     Step,
-    find,
     is_store,
     literal,
     plain_errors,
     watch,
     workspace,
 )
-from slencodings.intake import Reading, described, survey_file
+from slencodings.intake import Reading, described, survey_files
 from slencodings.readers import quote
+from slencodings.sources import Source, locate
 from slencodings.store import (
     Store,
     add,
@@ -57,24 +57,28 @@ MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
 
 
 def encode_file(
-    source: str,
+    source: str | Sequence[str],
     target: str | None = None,
     *,
     into: str | None = None,
     again: bool = False,
+    memory: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Fuse a file of annotations into a file of opinions, and return how that was done.
+    """Fuse files of annotations into a file of opinions, and return how that was done.
 
     Parameters
     ----------
-    source, target : paths, or `-` for standard input and output; the source may be a store
+    source : a file, or a store; several; a folder; a pattern; an address; `-` is standard input
+    target : a path, or `-` for standard output
     into : a store of evidence to add the annotations to; the opinions are those of all it holds
     again : add them even if they were added before
+    memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
+        most of what the machine has
     say, progress : called with notes for people, and with what is done of each step
-    options : those of `fuse_file`
+    options : those of `fuse_files`
     """
     if target is None and into is None:
         raise ValueError(
@@ -88,22 +92,24 @@ def encode_file(
     if (kept := options.get("save_trust")) is not None:
         check_place(kept, source, *stores, *([target, f"{target}.meta.json"] if target else []))
     reading = Reading(**{name: options.pop(name) for name in Reading._fields if name in options})
-    with disk_errors(), workspace() as (connection, folder), ExitStack() as held:
+    with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
         for store in stores:
             held.enter_context(alone(Path(store)))
-        path = find(source, folder)
+        found = locate(connection, source, folder)
+        for output in [*stores, *(name for name in (target, kept) if name not in (None, "-"))]:
+            check_place(output, found.files)  # A pattern may stand for what is to be replaced.
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
 
         def work(step: Step) -> dict[str, Any]:
             how = {"target": new, "writer": writer, "step": step, "say": say} | options
             if into is not None:
-                return add_file(connection, path, reading, Path(into), again=again, **how)
-            if is_store(connection, path):
+                return add_files(connection, found, reading, Path(into), again=again, **how)
+            if len(found.files) == 1 and found.local and is_store(connection, Path(*found.files)):
                 # A copy, because somebody may add to it meanwhile.
-                copy = Path(shutil.copyfile(path, folder / f"copy of {path.name}"))
-                return fuse_store(connection, copy, reading, name=path.name, **how)
-            return fuse_file(connection, path, reading, **how)
+                copy = Path(shutil.copyfile(found.files[0], folder / f"copy of {found.name}"))
+                return fuse_store(connection, copy, reading, name=found.name, **how)
+            return fuse_files(connection, found, reading, **how)
 
         about = watch(connection, work, progress)
         if target == "-" and new is not None:
@@ -124,9 +130,9 @@ def _told(about: Mapping[str, Any]) -> str:
     return f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
 
 
-def fuse_file(
+def fuse_files(
     connection: Connection,
-    path: Path,
+    source: Source,
     reading: Reading,
     *,
     target: Path,
@@ -148,12 +154,13 @@ def fuse_file(
     _check_finite(how.get("smoothing"), writer, how)
     trust = reading.trust
     stored = None if trust in ("none", "learned") else load(trust)
-    with plain_errors(path, reading.format or readers.format_of(path)):
-        found = survey_file(connection, path, reading, stored=stored, step=step, say=say)
+    with plain_errors(source, reading.format or source.format()):
+        found = survey_files(connection, source, reading, stored=stored, step=step, say=say)
         chosen, rows = found.chosen, found.rows
-        _note(rows, path.name, reading.duplicates, say)
+        _note(rows, source, reading.duplicates, say)
         frame, about = opinions(rows, form=_form(wide, rows.labels), name=chosen["item"], **how)
-        about |= {"version": __version__, "source": path.name, "columns": chosen}
+        about |= {"version": __version__, "source": source.name, "columns": chosen}
+        about |= {"files": len(source.files)} if len(source.files) > 1 else {}
         about |= {"confidence_scale": described(found.scale)} if "confidence" in chosen else {}
         about |= {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
         beside: dict[Path, str] = {}
@@ -169,9 +176,9 @@ def fuse_file(
     return about
 
 
-def add_file(
+def add_files(
     connection: Connection,
-    path: Path,
+    source: Source,
     reading: Reading,
     store: Path,
     *,
@@ -183,7 +190,7 @@ def add_file(
     say: Say,
     **output: Any,
 ) -> dict[str, Any]:
-    """Add a file of annotations to a store; with a target, also write the opinions of all in it.
+    """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, trust) need not be said
     again, and cannot be changed.
@@ -195,14 +202,14 @@ def add_file(
         check_alike(known, smoothing, reading.confidence_scale, stored)
         stored = known.learned
         smoothing = known.smoothing if stored is None else smoothing
-    with plain_errors(path, reading.format or readers.format_of(path)):
-        found = survey_file(
-            connection, path, reading, stored=stored, known=known, step=step, say=say
+    with plain_errors(source, reading.format or source.format()):
+        found = survey_files(
+            connection, source, reading, stored=stored, known=known, step=step, say=say
         )
         rows = found.rows
-        _note(rows, path.name, reading.duplicates, say)
+        _note(rows, source, reading.duplicates, say)
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        batch = {"name": path.name, **fingerprint(found.crowd, found.chosen), "when": when}
+        batch = {"name": source.name, **fingerprint(found.crowd, found.chosen), "when": when}
         batch |= {"columns": found.chosen, "missing": reading.missing}
         if known is not None and not again:
             check_new(known, batch, store)
@@ -211,7 +218,7 @@ def add_file(
         kept = grown(known, batch, rows, smoothing, scale, given=reading.labels is not None)
         step("adding", rows.counts["rows"], "rows")
         old = None if known is None else read_sums(connection, store)
-        total = add(connection, old, new, path.name)
+        total = add(connection, old, new, source.name)
     about = kept.about()
     step("writing", None, "")
     with ExitStack() as both:  # Neither takes its place before both are there.
@@ -220,7 +227,7 @@ def add_file(
             out = written(connection, fused, target, output["writer"], about, {})
             about["written"] = both.enter_context(out)
         both.enter_context(written(connection, total, store, WRITERS[".parquet"], kept.about(), {}))
-    say("added", f"{path.name} to {store}: {kept.told()}")
+    say("added", f"{source.name} to {store}: {kept.told()}")
     return about
 
 
@@ -296,11 +303,12 @@ def _recommend_trust(counts: Mapping[str, int], written: int, say: Say) -> None:
         say("note", "all annotators are trusted alike; --trust learned tells them apart")
 
 
-def _note(rows: Rows, name: str, duplicates: Duplicates, say: Say) -> None:
+def _note(rows: Rows, source: Source, duplicates: Duplicates, say: Say) -> None:
     """Tell what was read, and what of it may surprise."""
     count, K = rows.counts["rows"], len(rows.labels)
     names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
-    say("read", f"{name}: {count:,} rows, {K} labels: {names}")
+    files = f"{len(source.files):,} files, " if len(source.files) > 1 else ""
+    say("read", f"{source.name}: {files}{count:,} rows, {K} labels: {names}")
     if rows.counts["unlabelled"]:
         say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
     if duplicates != "all" or ANNOTATOR not in rows.frame.collect_schema().names():

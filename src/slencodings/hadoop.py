@@ -15,6 +15,7 @@ from typing import Any
 
 from slencodings import readers
 from slencodings.readers import columns_of
+from slencodings.sources import check_alike
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 SUFFIXES |= {".jsonl": "json", ".ndjson": "json"}
@@ -103,7 +104,7 @@ def read_alike(
     if format == "json":  # JSON writes 1.0 as 1.
         for schema in schemas.values():
             schema |= {n: "double" for n in numbers if schema.get(n) == "bigint"}
-    types = _check_alike(schemas, wanted)
+    types = check_alike(schemas, wanted)
     if heads:
         delimiter, header = _check_order(heads)
         types = dict.fromkeys(header, "string")
@@ -152,26 +153,6 @@ def _first_line(spark: Any, file: str) -> str:
         return (lines.readLine() or "").removeprefix("\ufeff") + "\n"
     finally:
         stream.close()
-
-
-def _check_alike(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
-    """The types of the columns, which must be there in all files and of one type."""
-    types: dict[str, str] = {}
-    for name in names:
-        found: dict[str | None, list[str]] = {}
-        for file, schema in schemas.items():
-            found.setdefault(schema.get(name), []).append(file)
-        if len(found) > 1:
-            came = [
-                f"{'missing' if type is None else type} in {len(these)}, such as {these[0]}"
-                for type, these in sorted(found.items(), key=lambda kind: -len(kind[1]))
-            ]
-            raise ValueError(
-                f"column {name!r} must be alike in all {len(schemas)} files; it is "
-                f"{'; '.join(came)}. Leave out or repair the files that differ."
-            )
-        types[name] = str(next(iter(found)))
-    return types
 
 
 def _check_order(heads: Mapping[str, tuple[str, list[str]]]) -> tuple[str, list[str]]:

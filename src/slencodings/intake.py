@@ -1,9 +1,8 @@
-"""From a file of annotations to rows that are known to be sound."""
+"""From files of annotations to rows that are known to be sound."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -11,6 +10,7 @@ import duckdb
 from slencodings import readers
 from slencodings.engine import Connection, Relation, Say, Step, read
 from slencodings.readers import Format, quote
+from slencodings.sources import Source
 from slencodings.store import Store, check_roles, known_labels
 from slencodings.survey import Duplicates, Missing, Rows, survey
 from slencodings.tables import MOST_MEANT, as_learned
@@ -19,12 +19,12 @@ from slencodings.trust.value import Trust
 
 
 class Reading(NamedTuple):
-    """How a file of annotations is to be read.
+    """How files of annotations are to be read.
 
     Attributes
     ----------
     columns : the column (or number) for each role; those left out or None are found by name
-    trust : "none", "learned" from the file with this seed, or the name of a stored one
+    trust : "none", "learned" from the files with this seed, or the name of a stored one
     """
 
     columns: Mapping[str, Any]
@@ -46,9 +46,9 @@ class Surveyed(NamedTuple):
     rows: Rows
 
 
-def survey_file(
+def survey_files(
     connection: Connection,
-    path: Path,
+    source: Source,
     reading: Reading,
     *,
     stored: Trust | None,
@@ -56,22 +56,23 @@ def survey_file(
     step: Step,
     say: Say,
 ) -> Surveyed:
-    """Read a file and look at its values; like what is in a store, if that is known."""
+    """Read files and look at their values; like what is in a store, if that is known."""
     columns, trust, missing = reading.columns, reading.trust, reading.missing
-    step("reading", path.stat().st_size / 1e6, "MB")
-    format = reading.format or readers.format_of(path)
-    crowd, chosen = read(connection, path, format, columns)
+    step("reading", source.megabytes, "MB")
+    crowd, chosen = read(connection, source, reading.format or source.format(), columns)
     trusted = trust == "learned" or stored is not None
     unused = trusted and columns.get("reliability") is None
     unused = chosen.pop("reliability", None) if unused else None
     say("columns", ", ".join(f"{role} = {shown(c)}" for role, c in chosen.items()))
     if unused is not None:
         say("note", f"column {unused!r} is not used: trust says how reliable annotators are")
+    if source.empty:
+        say("note", f"{source.empty:,} empty files are left out")
     step("checking", None, "")
     ends = reading.confidence_scale
     labels = typed_labels(connection, crowd, chosen["label"], reading.labels)
     if known is not None:
-        check_roles(known, chosen, path.name)
+        check_roles(known, chosen, source.name)
         stated = isinstance(chosen.get("confidence"), str)
         ends = known.confidence_scale if ends is None and stated else ends
         labels = labels if stored else known_labels(known, crowd, chosen["label"], labels)

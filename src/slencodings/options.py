@@ -125,7 +125,7 @@ def in_options(message: str) -> str:
     message = re.sub(r"form='(long|wide)'", r"--\1", message)
     message = re.sub(r"confidence_scale=\((\S+), (\S+)\)", r"--confidence-scale \1-\2", message)
     message = message.replace("`confidence_scale`", "--confidence-scale")
-    message = message.replace("again=True", "--again")
+    message = message.replace("again=True", "--again").replace("`memory`", "--memory")
     message = message.replace("`stated`", "confidence").replace("`methods`", "--method")
     message = re.sub(r"(annotator|confidence)='the column'", r"--\1 COLUMN", message)
     names = (
@@ -145,9 +145,12 @@ def _joined(listed: str) -> str:
 
 # The options in the order of the help: files, columns, what they mean, opinions, how to run.
 In = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="IN", help="CSV, TSV, Parquet or JSONL, also gzipped; - is standard input."
+        metavar="IN...",
+        help="CSV, TSV, Parquet or JSONL, also gzipped; several of a kind, a folder of them "
+        "(day=1/ and the like become columns), a 'pattern/*.parquet', an address such as s3://...; "
+        "- is standard input.",
     ),
 ]
 Out = Annotated[
@@ -169,6 +172,14 @@ Into = Annotated[
 ]
 OnEngine = Annotated[
     Engine, typer.Option("--engine", help="What does the work; spark writes OUT as a folder.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="2GB",
+        help="About as much memory as may be used; what does not fit goes to disk, into TMPDIR."
+        "  [default: most of what there is]",
+    ),
 ]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="Of a Spark cluster, or local[*].")]
 Again = Annotated[bool, typer.Option("--again", help="Add even what was added before.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import io
 import json
@@ -10,9 +11,8 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from slencodings.columns import check_names
 
@@ -45,6 +45,7 @@ JSON_TYPES = (
     ({"BOOLEAN"}, "BOOLEAN"),
     ({"ARRAY"}, "DOUBLE[]"),
 )
+_LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
 # How much of a file is looked at to tell what it is.
 HEAD = 1 << 16
 
@@ -116,15 +117,20 @@ def columns_of(spec: Any) -> list[str]:
 
 def format_of(path: Path) -> Format:
     """The format of a file, by its name or else by how it begins."""
-    suffixes = [s.lower() for s in path.suffixes[-2:] if s.lower() != ".gz"]
-    known = {f".{f}": f for f in FORMATS} | {".pq": "parquet", ".ndjson": "jsonl"}
-    if suffixes and suffixes[-1] in known:
-        return cast(Format, known[suffixes[-1]])
+    if known := format_by_name(path):
+        return known
     head = beginning(path)
     if head[:4] == b"PAR1":
         return "parquet"
     first = text_of(path, head).lstrip()[:1]
     return "jsonl" if first == "{" else "json" if first == "[" else "csv"
+
+
+def format_by_name(path: PurePath) -> Format | None:
+    """The format that the name of a file says, if it does."""
+    suffixes = [s.lower() for s in path.suffixes[-2:] if s.lower() != ".gz"]
+    known = {f".{f}": f for f in FORMATS} | {".pq": "parquet", ".ndjson": "jsonl"}
+    return cast("Format | None", known.get(suffixes[-1])) if suffixes else None
 
 
 def beginning(path: Path) -> bytes:
@@ -167,10 +173,16 @@ def convert(name: str, encoding: str = "LATIN1") -> str:
     return f"Convert it first: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
 
 
-def scan(connection: Connection, path: Path, format: Format) -> Relation:
-    """A lazy relation over a file. Text stays text, so that the item 007 stays 007."""
-    # DuckDB would take a name with these for a pattern.
-    name = re.sub(r"([*?\[])", r"[\1]", str(path))
+class Head(NamedTuple):
+    """How a file is to be read: whether it is packed, and the delimiter and columns of CSV."""
+
+    compression: Literal["gzip", "none", "auto_detect"]
+    delimiter: str = ""
+    names: tuple[str, ...] = ()
+
+
+def look(path: Path, format: Format) -> Head:
+    """Tell how a file on this machine is to be read by how it begins, or refuse it."""
     packed = is_gzip(path)
     if format == "parquet":
         if packed:
@@ -178,31 +190,73 @@ def scan(connection: Connection, path: Path, format: Format) -> Relation:
                 f"{path.name} is a gzipped Parquet file, which cannot be read in parts. "
                 f"Unpack it first: gunzip {path.name}"
             )
-        return connection.read_parquet(name)
+        return Head("none")
     head, compression = beginning(path), "gzip" if packed else "none"
     text = text_of(path, head)
     if format in ("jsonl", "json"):
         _check_json(path, head, text)
-        lines = "newline_delimited" if format == "jsonl" else "auto"
-        read = partial(connection.read_json, name, format=lines, compression=compression)
-        whole = read(records="false", columns={"json": "JSON"})
-        keys = whole.project("unnest(json_keys(json)) AS key").distinct().order("key")
-        names = [key for (key,) in keys.fetchall()]
-        if not names:
-            raise ValueError(f"{path.name} must hold JSON objects, one each annotation; none came.")
-        check_names(names, [])
-        return read(columns=dict.fromkeys(names, "JSON"))
+        return Head(compression)
     delimiter, names = header(path.name, text, "\t" if format == "tsv" else ",;\t|")
+    return Head(compression, delimiter, tuple(names))
+
+
+def json_keys(
+    connection: Connection, files: Sequence[str], format: Format, head: Head
+) -> dict[str, list[str]]:
+    """The keys of the JSON objects in each file."""
+    names: Any = [glob.escape(file) for file in files]
+    whole = connection.read_json(
+        names,
+        format=_LINES[format],
+        compression=head.compression,
+        records="false",
+        columns={"json": "JSON"},
+        filename=True,
+    )
+    rows = whole.project("filename, unnest(json_keys(json)) AS key").distinct().order("key")
+    found: dict[str, list[str]] = {file: [] for file in files}
+    for file, key in rows.fetchall():
+        found[file].append(key)
+    for file, keys in found.items():
+        if not keys:
+            name = PurePath(file).name
+            raise ValueError(f"{name} must hold JSON objects, one each annotation; none came.")
+        check_names(keys, [])
+    return found
+
+
+def read_alike(
+    connection: Connection,
+    files: Sequence[str],
+    format: Format,
+    head: Head,
+    *,
+    folders: bool = False,
+) -> Relation:
+    """A lazy relation over files that have the same head; `folders` may hold columns as well.
+
+    Text stays text, so that the item 007 stays 007.
+    """
+    names: Any = [glob.escape(file) for file in files]
+    hive: dict[str, Any] = {"hive_partitioning": folders, "hive_types_autocast": False}
+    if format == "parquet":
+        listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+        how = ", ".join(f"{option} = {value}" for option, value in hive.items())
+        return connection.sql(f"FROM read_parquet([{listed}], {how})")
+    hive["compression"] = head.compression
+    if format in ("jsonl", "json"):
+        columns = dict.fromkeys(head.names, "JSON")
+        return connection.read_json(names, format=_LINES[format], columns=columns, **hive)
     # All is said here, because DuckDB guesses another delimiter when one row is ragged.
     return connection.read_csv(
-        name,
+        names,
         header=True,
         auto_detect=False,
-        columns=dict.fromkeys(names, "VARCHAR"),
-        delimiter=delimiter,
+        columns=dict.fromkeys(head.names, "VARCHAR"),
+        delimiter=head.delimiter,
         quotechar='"',
         escapechar='"',
-        compression=compression,
+        **hive,
     )
 
 
@@ -267,9 +321,12 @@ def from_json(relation: Relation, numbers: Sequence[str]) -> Relation:
 
     Values of several types are refused: 1 and "1" are two items, and no column holds both.
     """
-    types = ", ".join(f"list(DISTINCT json_type({quote(n)}))" for n in relation.columns)
-    plain: list[str] = []
-    for name, found in zip(relation.columns, relation.aggregate(types).fetchall()[0], strict=True):
+    # What names of folders hold is text already.
+    found = zip(relation.columns, map(str, relation.types), strict=True)
+    coded = [name for name, type in found if type == "JSON"]
+    types = ", ".join(f"list(DISTINCT json_type({quote(n)}))" for n in coded) or "1"
+    plain = [quote(name) for name in relation.columns if name not in coded]
+    for name, found in zip(coded, relation.aggregate(types).fetchall()[0], strict=False):
         came = {t for t in found or () if t not in (None, "NULL")}
         type = next((type for allowed, type in JSON_TYPES if came <= allowed), None)
         if name in numbers:

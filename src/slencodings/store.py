@@ -78,7 +78,7 @@ class Store(NamedTuple):
         return None if self.trust is None else Trust.from_json(json.dumps(self.trust))
 
 
-def check_store(store: str, source: str) -> None:
+def check_store(store: str, source: str | Sequence[str]) -> None:
     """Refuse a place where no store can be, before any work is done."""
     if Path(store).suffix.lower() != ".parquet":
         raise ValueError(

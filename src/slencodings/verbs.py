@@ -41,7 +41,7 @@ class Found(NamedTuple):
 class Read(NamedTuple):
     """Reads the crowd when called, with a gold column if there is one; and what to tell people."""
 
-    source: str
+    source: list[str]
     crowd: Callable[[str | None], Told]
     say: Say
     progress: Progress

@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ WRITERS = {
     ".ndjson": "FORMAT json",
 }
 
+_FAILED_WRITE = re.compile(r'Could not write file \\?"(.*?)\\?": ([^"]+)')
 
-def check_target(target: str, source: str, *others: str) -> str:
+
+def check_target(target: str, source: str | Sequence[str], *others: str) -> str:
     """How to write the target, or an error before any work is done."""
     if target == "-":
         return WRITERS[".csv"]
@@ -49,8 +51,8 @@ def check_target(target: str, source: str, *others: str) -> str:
     return WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
 
 
-def check_place(target: str, *others: str) -> None:
-    """Refuse a place where no file can be written, or that of the input or another output."""
+def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
+    """Refuse a place where no file can be written, or that of an input or another output."""
     path = Path(target)
     if not path.parent.is_dir():
         raise FileNotFoundError(
@@ -59,9 +61,10 @@ def check_place(target: str, *others: str) -> None:
         )
     if path.is_dir():
         raise IsADirectoryError(f"the output must be a file; {target!r} is a folder. Name another.")
-    for other in others:
+    inputs = [source] if isinstance(source, str) else list(source)
+    for other in [*inputs, *others]:
         if path == Path(other) or (path.exists() and Path(other).exists() and path.samefile(other)):
-            what = "its own input" if other == others[0] else "the other output"
+            what = "its own input" if other in inputs else "the other output"
             raise ValueError(f"the output must not replace {what} {other!r}. Name another.")
     try:
         tempfile.TemporaryFile(dir=path.parent).close()
@@ -71,7 +74,7 @@ def check_place(target: str, *others: str) -> None:
         ) from error
 
 
-def check_rows_target(target: str, source: str) -> None:
+def check_rows_target(target: str, source: str | Sequence[str]) -> None:
     """Refuse a name for rows that says no format, before any work is done."""
     if target == "-":
         return
@@ -147,10 +150,16 @@ def disk_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        found = re.search(r'Could not write file \\?"(.*?)\\?": ([^"]+)', str(error))
-        if not found:
+        if not is_of_disk(error):
             raise
+        found = _FAILED_WRITE.search(str(error))
+        what = f"{found[1]} could not be written: {found[2]}" if found else "the disk is full"
         raise OSError(
-            f"{found[1]} could not be written: {found[2]}. What was there before is untouched. "
+            f"{what}. What was there before is untouched. "
             "Free some space, choose another place, or set TMPDIR for scratch files."
         ) from error
+
+
+def is_of_disk(error: duckdb.Error) -> bool:
+    """Whether an engine could not write, be it to its scratch files."""
+    return bool(_FAILED_WRITE.search(str(error))) or "max_temp_directory_size" in str(error)

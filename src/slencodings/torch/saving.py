@@ -63,7 +63,7 @@ def read_progress(
     path: str | Path, about: Mapping[str, Any], seed: int
 ) -> tuple[Progress | None, int]:
     """Where training had come to, and its seed; or an error if it was another training."""
-    check_place(str(path))
+    check_place(str(path), ())
     if not Path(path).exists():
         return None, seed
     tensors, stored = read(path, "checkpoint")
