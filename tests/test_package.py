@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "datasets": {"annotations", "readers", "screen", "writers"},
     "readers": {"columns"},
     "writers": set(),
-    "sources": {"readers"},
+    "exports": {"opinion", "readers"},
+    "sources": {"exports", "readers"},
     "engine": {"readers", "sources", "writers"},
     "store": {"columns", "engine", "evidence", "readers", "survey", "trust", "writers"},
     "intake": {

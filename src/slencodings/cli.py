@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn, cast
 import typer
 
 from slencodings.options import (
+    TOOLS,
     Again,
     Bootstrap,
     Budget,
@@ -49,6 +50,7 @@ from slencodings.options import (
     Out,
     Predictions,
     PriorWeight,
+    Question,
     Quiet,
     SaveTrust,
     Scale,
@@ -102,6 +104,7 @@ def encode(
     master: Master = None,
     memory: Memory = None,
     format: InFormat = None,
+    question: Question = None,
     item: Column = None,
     annotator: Column = None,
     label: LabelColumn = None,
@@ -138,7 +141,9 @@ def encode(
         | {"--operator": None if operator == Operator.cumulative else operator},
         {"--save-trust": save_trust, "--seed": seed},
     )
-    alone = {"--into": into, "--memory": memory, "--save-trust": save_trust, "--seed": seed}
+    tool = format if format in TOOLS else None
+    alone = {"--into": into, "--memory": memory, "--question": question, "--format": tool}
+    alone |= {"--save-trust": save_trust, "--seed": seed}
     check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
     with notes(quiet) as (tell, progress):
         # All that was learned is a detail of many lines.
@@ -173,7 +178,7 @@ def encode(
             from slencodings.files import encode_file
 
             one = {"save_trust": save_trust, "seed": seed or 0, "progress": progress}
-            new = {"into": into, "again": again, "memory": memory}
+            new = {"into": into, "again": again, "memory": memory, "question": question}
             about = encode_file(source, target, **new, **how, **one)
         for name, value in about.items() if verbose else ():
             if name != "trust":

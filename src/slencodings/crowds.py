@@ -28,7 +28,7 @@ from slencodings.engine import (
 from slencodings.intake import shown, typed_labels
 from slencodings.opinion import Opinion
 from slencodings.readers import Format, columns_of, quote
-from slencodings.sources import Source, locate, scan
+from slencodings.sources import Source, locate, read_tool, scan
 from slencodings.survey import Duplicates
 from slencodings.trust import learn_trust
 from slencodings.trust.value import stated_confidence
@@ -63,7 +63,8 @@ def read_crowd(
     labels: Sequence[str] | None = None,
     missing: Literal["error", "drop"] = "error",
     duplicates: Duplicates = "all",
-    format: Format | None = None,
+    format: str | None = None,
+    question: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> Told:
@@ -77,12 +78,14 @@ def read_crowd(
     confidence_scale : the ends of stated confidence. Left out, values in [0, 1] are taken at their
         word, and others only by their order
     missing : rows without confidence or reliability: "error" or "drop"
+    question : which, where an annotation tool asked several
     """
     with disk_errors(), workspace() as (connection, folder):
         found = locate(connection, source, folder)
+        found = read_tool(found, format, question, folder, say)
 
         def work(step: Step) -> dict[str, Any]:
-            with plain_errors(found, kind := format or found.format()):
+            with plain_errors(found, kind := found.format(format)):
                 step("reading", found.megabytes, "MB")
                 crowd, chosen = read(connection, found, kind, columns)
                 say("columns", ", ".join(f"{role} = {shown(c)}" for role, c in chosen.items()))

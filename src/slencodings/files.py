@@ -31,7 +31,7 @@ from slencodings.engine import (
 )
 from slencodings.intake import Reading, described, survey_files
 from slencodings.readers import quote
-from slencodings.sources import Source, locate
+from slencodings.sources import Source, locate, read_tool
 from slencodings.store import (
     Store,
     add,
@@ -63,6 +63,7 @@ def encode_file(
     into: str | None = None,
     again: bool = False,
     memory: str | None = None,
+    question: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
     **options: Any,
@@ -77,6 +78,7 @@ def encode_file(
     again : add them even if they were added before
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
+    question : which, where the source is what an annotation tool exported and asked several
     say, progress : called with notes for people, and with what is done of each step
     options : those of `fuse_files`
     """
@@ -98,6 +100,7 @@ def encode_file(
         found = locate(connection, source, folder)
         for output in [*stores, *(name for name in (target, kept) if name not in (None, "-"))]:
             check_place(output, found.files)  # A pattern may stand for what is to be replaced.
+        found = read_tool(found, reading.format, question, folder, say)
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
 
@@ -154,7 +157,7 @@ def fuse_files(
     _check_finite(how.get("smoothing"), writer, how)
     trust = reading.trust
     stored = None if trust in ("none", "learned") else load(trust)
-    with plain_errors(source, reading.format or source.format()):
+    with plain_errors(source, source.format(reading.format)):
         found = survey_files(connection, source, reading, stored=stored, step=step, say=say)
         chosen, rows = found.chosen, found.rows
         _note(rows, source, reading.duplicates, say)
@@ -202,7 +205,7 @@ def add_files(
         check_alike(known, smoothing, reading.confidence_scale, stored)
         stored = known.learned
         smoothing = known.smoothing if stored is None else smoothing
-    with plain_errors(source, reading.format or source.format()):
+    with plain_errors(source, source.format(reading.format)):
         found = survey_files(
             connection, source, reading, stored=stored, known=known, step=step, say=say
         )

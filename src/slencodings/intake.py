@@ -9,7 +9,7 @@ import duckdb
 
 from slencodings import readers
 from slencodings.engine import Connection, Relation, Say, Step, read
-from slencodings.readers import Format, quote
+from slencodings.readers import quote
 from slencodings.sources import Source
 from slencodings.store import Store, check_roles, known_labels
 from slencodings.survey import Duplicates, Missing, Rows, survey
@@ -24,6 +24,7 @@ class Reading(NamedTuple):
     Attributes
     ----------
     columns : the column (or number) for each role; those left out or None are found by name
+    format : one of `readers.FORMATS`, or of `exports.FORMATS`; found if left out
     trust : "none", "learned" from the files with this seed, or the name of a stored one
     """
 
@@ -32,7 +33,7 @@ class Reading(NamedTuple):
     labels: Sequence[str] | None = None
     missing: Missing = "error"
     duplicates: Duplicates = "all"
-    format: Format | None = None
+    format: str | None = None
     trust: str = "none"
     seed: int = 0
 
@@ -59,7 +60,7 @@ def survey_files(
     """Read files and look at their values; like what is in a store, if that is known."""
     columns, trust, missing = reading.columns, reading.trust, reading.missing
     step("reading", source.megabytes, "MB")
-    crowd, chosen = read(connection, source, reading.format or source.format(), columns)
+    crowd, chosen = read(connection, source, source.format(reading.format), columns)
     trusted = trust == "learned" or stored is not None
     unused = trusted and columns.get("reliability") is None
     unused = chosen.pop("reliability", None) if unused else None

@@ -21,7 +21,30 @@ Objective = StrEnum(
 Trusted = StrEnum("Trusted", ["none", "learned"])
 Engine = StrEnum("Engine", ["duckdb", "spark"])
 Goal = StrEnum("Goal", ["label", "probability", "uncertainty"])
-Format = StrEnum("Format", ["csv", "tsv", "parquet", "jsonl", "json"])
+
+
+class Format(StrEnum):
+    """Of tables, of annotation tools, and how a table is laid out."""
+
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+    jsonl = "jsonl"
+    json = "json"
+    label_studio = "label-studio"
+    argilla = "argilla"
+    prodigy = "prodigy"
+    potato = "potato"
+    lewidi = "lewidi"
+    mturk = "mturk"
+    toloka = "toloka"
+    lists = "lists"
+    doccano = "doccano"
+    wide = "wide"
+    counts = "counts"
+
+
+TABLES, TOOLS = list(Format)[:5], list(Format)[5:]
 # As in `slencodings.evidence`, which takes too long to import for a help page.
 VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
 
@@ -148,8 +171,9 @@ In = Annotated[
     list[str],
     typer.Argument(
         metavar="IN...",
-        help="CSV, TSV, Parquet or JSONL, also gzipped; several of a kind, a folder of them "
-        "(day=1/ and the like become columns), a 'pattern/*.parquet', an address such as s3://...; "
+        help="CSV, TSV, Parquet or JSONL, also gzipped, or what an annotation tool exported; "
+        "several of a kind, a folder of them (day=1/ and the like become columns), a "
+        "'pattern/*.parquet', an address such as s3://...; "
         "- is standard input.",
     ),
 ]
@@ -194,7 +218,17 @@ RowsOut = Annotated[
     ),
 ]
 InFormat = Annotated[
-    Format | None, typer.Option(help="Format of IN, if its name and content do not tell.")
+    Format | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"Format of IN, if its name and content do not tell: {', '.join(TABLES)}; or the tool "
+        f"that exported it: {', '.join(TOOLS[:-2])}; or how it is laid out: wide (a column for "
+        "each annotator), counts (a column for each label).",
+    ),
+]
+Question = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Which question of an annotation tool's export."),
 ]
 
 Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="Found by name if left out.")]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import glob
+import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -15,12 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import duckdb
 
-from slencodings import readers
+from slencodings import exports, readers
 from slencodings.readers import Format, Head, quote
 
 if TYPE_CHECKING:
     Connection: TypeAlias = duckdb.DuckDBPyConnection
     Relation: TypeAlias = duckdb.DuckDBPyRelation
+
+Say: TypeAlias = Callable[[str, str], None]
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 # The extension of DuckDB for each kind of address, without which it does not know them.
@@ -41,6 +44,7 @@ class Source(NamedTuple):
     local : whether they are on this machine
     folders : whether names of folders hold columns, as day=2026-11-16 does
     empty : how many files have nothing in them, and are not among `files`
+    root : the one file or folder of this machine that was named, if it was one
     """
 
     name: str
@@ -48,6 +52,7 @@ class Source(NamedTuple):
     local: bool = True
     folders: bool = False
     empty: int = 0
+    root: str | None = None
 
     @property
     def megabytes(self) -> float | None:
@@ -56,8 +61,10 @@ class Source(NamedTuple):
             return None
         return sum(Path(file).stat().st_size for file in self.files) / 1e6
 
-    def format(self) -> Format:
-        """The one format of all files, by their names or else by how they begin."""
+    def format(self, asked: str | None = None) -> Format:
+        """The one format of all files: as asked, by their names, or else by how they begin."""
+        if asked in readers.FORMATS:
+            return cast("Format", asked)
         if self.local:
             known = {file: readers.format_of(Path(file)) for file in self.files}
         else:
@@ -99,7 +106,40 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
         )
     called = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
     folders = any("=" in part for file in filled for part in _below(names, file))
-    return Source(called, filled, not remote, folders, len(files) - len(filled))
+    root = names[0] if len(names) == 1 and Path(names[0]).is_dir() else None
+    return Source(called, filled, not remote, folders, len(files) - len(filled), root)
+
+
+def read_tool(
+    source: Source, format: str | None, question: str | None, folder: Path, say: Say
+) -> Source:
+    """What an annotation tool exported, as a file of rows in the folder; other files as they are.
+
+    `question` says which, where people were asked several.
+    """
+    tool = format if format in exports.FORMATS else None
+    if format is None and source.root is not None:
+        tool = exports.recognise(source.root)
+    if tool is None:
+        if question is not None:
+            raise ValueError(
+                f"a question is for what annotation tools export; {source.name} is none. "
+                "Leave it out, or name the tool: --format label-studio."
+            )
+        return source
+    if source.root is None:
+        raise ValueError(
+            f"an export is read alone, from one file or folder; {source.name} came. "
+            "Encode them apart."
+        )
+    export = exports.read_export(source.root, format=tool, question=question)
+    say("export", f"{source.name} is of {export.tool}")
+    for note in export.notes:
+        say("note", note)
+    path = folder / "export.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in exports.rows_of(export))
+    return Source(source.name, [str(path)])
 
 
 def _is_many(name: str) -> bool:
@@ -120,7 +160,7 @@ def _one(name: str, folder: Path) -> Source:
     _check_there(path)
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name} is empty; at least a header and one row are needed.")
-    return Source(path.name, [str(path)])
+    return Source(path.name, [str(path)], root=str(path))
 
 
 def _check_there(path: Path) -> None:

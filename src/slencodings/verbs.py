@@ -18,6 +18,7 @@ from slencodings.options import (
     LabelColumn,
     Labels,
     Number,
+    Question,
     Quiet,
     RowsOut,
     Verbose,
@@ -55,6 +56,7 @@ def _options(
     source: In,
     output: RowsOut = None,
     format: InFormat = None,
+    question: Question = None,
     item: Column = None,
     annotator: Column = None,
     label: LabelColumn = None,
@@ -102,6 +104,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
                     missing=given["missing"].value,
                     duplicates=given["duplicates"].value,
                     format=given["format"].value if given["format"] else None,
+                    question=given["question"],
                     say=say,
                     progress=progress,
                 )

@@ -1,0 +1,351 @@
+"""Files of any size to records, one at a time: JSON, JSONL, CSV and Parquet, zipped or not."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+# How much is read at a time, and the largest record, in characters. Files may be of any size.
+CHUNK, LARGEST = 1 << 20, 1 << 28
+SPACE = re.compile(r"[ \t\r\n]*")
+ENDINGS = (".json", ".jsonl", ".csv", ".tsv")
+POTATO_FILES = ("annotated_instances.jsonl", "user_state.json")
+# An object of records by their id has such records; other objects are one record.
+BY_ID = ({"annotations", "annotators"}, {"fields", "responses"})
+
+
+class Part(NamedTuple):
+    """One file of an export, what it and its folder are called, and how it is opened."""
+
+    name: str
+    folder: str
+    open: Callable[[], IO[bytes]]
+    path: Path | None = None
+
+
+class Record(NamedTuple):
+    """A record, where it stands, the key it stands under, and the part that it is in."""
+
+    where: str
+    key: str | None
+    value: dict[str, Any]
+    part: Part
+
+
+def parts(path: Path) -> list[Part]:
+    """The files of an export: one, those in a zip file, or those in a folder."""
+    if path.is_dir():
+        files = [p for p in sorted(path.rglob("*")) if p.suffix in ENDINGS]
+        found = [Part(p.name, p.parent.name, _opener(p), p) for p in files]
+    elif not path.exists():
+        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            members = [Path(name) for name in sorted(archive.namelist())]
+        inside = [p for p in members if p.suffix in ENDINGS]
+        found = [
+            Part(p.name, p.parent.name or path.stem, partial(_member, path, p.as_posix()))
+            for p in inside
+        ]
+    else:
+        return [Part(path.name, "", _opener(path), path)]
+    if not found:
+        raise ValueError(f"{path.name} must hold files of JSON, JSONL or CSV; none is in it.")
+    # Potato keeps the same answers in several files of each annotator's folder.
+    named = next((n for n in POTATO_FILES if any(part.name == n for part in found)), None)
+    return [part for part in found if named in (None, part.name)]
+
+
+def _opener(path: Path) -> Callable[[], IO[bytes]]:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return partial(gzip.open, path) if packed else partial(path.open, "rb")  # pyright: ignore[reportReturnType]
+
+
+def _member(path: Path, name: str) -> IO[bytes]:
+    archive = zipfile.ZipFile(path)
+    if archive.getinfo(name).flag_bits & 1:
+        raise ValueError(f"{name} in {path.name} is locked with a password. Unpack it first.")
+    return archive.open(name)
+
+
+def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
+    """The records of one file, read as they are needed; `who` names the file in messages."""
+    with _plain(part, who):
+        with part.open() as file:
+            start = file.read(4)
+        if start == b"PAR1" and part.path is not None:
+            values: Iterable[tuple[str | None, Any]] = _parquet(part.path)
+        else:
+            values = _text_records(part, who, largest)
+        for n, (key, value) in enumerate(values, 1):
+            where = f"{who}, record {n}"
+            if not isinstance(value, dict):
+                raise ValueError(f"{where}: a record must be a JSON object; {shown(value)} came.")
+            yield Record(where, key, value, part)
+
+
+@contextmanager
+def _plain(part: Part, who: str) -> Iterator[None]:
+    """Errors of decoders and unpackers, in words for people."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        bad = error.object[error.start : error.start + 1]
+        raise ValueError(
+            f"{who} must be UTF-8, or UTF-16 with a byte order mark; it has {bad!r} where that "
+            f"makes no text. Convert it first: iconv -f LATIN1 -t UTF-8 {part.name} > "
+            f"utf8-{part.name}"
+        ) from error
+    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
+        raise ValueError(f"{who} is packed and damaged: {error}. Copy it again.") from error
+
+
+def _text_records(part: Part, who: str, largest: int) -> Iterator[tuple[str | None, Any]]:
+    with part.open() as file:
+        head = file.read(4096)
+    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if b"\x00" in head and not wide:
+        raise ValueError(
+            f"{who} must be JSON, JSONL, CSV or Parquet; it is a binary file of another kind "
+            f"(it begins with {head[:8]!r}). Export it to one of these."
+        )
+    encoding = "utf-16" if wide else "utf-8-sig"
+    with part.open() as file, io.TextIOWrapper(file, encoding=encoding, newline="") as text:
+        start = text.read(CHUNK)
+        while start.isspace():
+            start = text.read(CHUNK)
+        first = start.lstrip()[:1]
+        if not first:
+            if part.folder:
+                return  # One annotator of many who has not begun.
+            raise ValueError(f"{who} is empty. Export it again.")
+        if first in "[{":
+            yield from _json(_Scanner(start, text, who, largest))
+        else:
+            text.seek(0)
+            for row in _csv(text, who):
+                yield None, row
+
+
+class _Scanner:
+    """JSON values of a text, one after another, of which only the present one is kept."""
+
+    def __init__(self, start: str, file: IO[str], who: str, largest: int) -> None:
+        self.text, self.at, self.count = start, 0, 1
+        self.file, self.who, self.largest = file, who, largest
+        self.decode = json.JSONDecoder().raw_decode
+
+    def more(self) -> bool:
+        """Read on: as much again as is waiting, so that no long value is scanned often."""
+        waiting = self.text[self.at :]
+        if len(waiting) > self.largest:
+            raise ValueError(
+                f"{self.where()} is larger than {self.largest >> 20} MB, or its end is missing. "
+                "Leave out the data that it holds (images as text?) when you export."
+            )
+        read = self.file.read(max(CHUNK, len(waiting)))
+        self.text, self.at = waiting + read, 0
+        return bool(read)
+
+    def where(self) -> str:
+        return f"{self.who}, record {self.count}"
+
+    def peek(self) -> str:
+        """The next character that is no space; nothing at the end."""
+        while True:
+            self.at = SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def value(self) -> Any:
+        """The next value; at the end of the text, what is wrong."""
+        self.peek()
+        while True:
+            try:
+                value, end = self.decode(self.text, self.at)
+            except json.JSONDecodeError as error:
+                # Only an error at the end of what was read can come from more being there.
+                near = error.msg.startswith("Unterminated") or error.pos > len(self.text) - 20
+                said = self.text[max(0, error.pos - 20) : error.pos + 20]
+                at_end = error.pos >= len(self.text.rstrip())
+                if near and self.more():
+                    continue
+                if at_end or (near and self.text.rstrip()[-1:] not in ("}", "]")):
+                    raise ValueError(self.cut_off()) from None
+                raise ValueError(
+                    f"{self.where()} is not JSON: {error.msg}, near {said!r}. "
+                    "Repair that place, or export the file again."
+                ) from None
+            except (RecursionError, ValueError) as error:
+                why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+                raise ValueError(
+                    f"{self.where()} cannot be read: {why}. No annotation tool writes that."
+                ) from None
+            # A number may go on in what is not yet read.
+            if end == len(self.text) and not isinstance(value, dict | list | str) and self.more():
+                continue
+            self.at = end
+            return value
+
+    def take(self, wanted: str, after: str) -> str:
+        """The next character, which must be one of these."""
+        found = self.peek()
+        if not found:
+            raise ValueError(self.cut_off())
+        if found not in wanted:
+            said = self.text[self.at : self.at + 20]
+            raise ValueError(
+                f"{self.where()} is not JSON: {' or '.join(wanted)} must follow {after}; {said!r} "
+                "came. Repair that place, or export the file again."
+            )
+        self.at += 1
+        return found
+
+    def cut_off(self) -> str:
+        return (
+            f"{self.who} is cut off in record {self.count}: the file ends inside it. "
+            "Export it again, or copy it again."
+        )
+
+
+def _json(scan: _Scanner) -> Iterator[tuple[str | None, Any]]:
+    """The elements of an array; the members of an object by id; or one object after another."""
+    if scan.peek() == "[":
+        scan.at += 1
+        if scan.peek() != "]":
+            while True:
+                yield None, scan.value()
+                if scan.take(",]", "a record") == "]":
+                    break
+                scan.count += 1
+        else:
+            scan.at += 1
+        if scan.peek():
+            raise ValueError(
+                f"{scan.who} must end with ]; more came after it, {scan.text[scan.at :][:20]!r}. "
+                "Two files in one? Export each project to a file of its own."
+            )
+        return
+    yield from _object(scan)
+    while scan.peek():
+        scan.count += 1
+        yield None, scan.value()
+
+
+def _object(scan: _Scanner) -> Iterator[tuple[str | None, Any]]:
+    """The first object: its members if they are records, else the object itself."""
+    scan.take("{", "nothing")
+    found: dict[str, Any] = {}
+    by_id = False
+    while scan.peek() != "}":
+        key = scan.value()
+        scan.take(":", "a name")
+        value = scan.value()
+        if not found and isinstance(value, dict):
+            by_id = any(keys <= value.keys() for keys in BY_ID)
+        if by_id:
+            yield key, value
+            scan.count += 1
+        else:
+            found[key] = value
+        if scan.take(",}", "a value") == "}":
+            break
+    else:
+        scan.at += 1
+    if not by_id:
+        yield None, found
+
+
+def _csv(text: IO[str], who: str) -> Iterator[dict[str, Any]]:
+    """The rows of a table of text, by the names in its first line."""
+    # The limit is the module's, and a text of more than 128 kB is no error.
+    limit = csv.field_size_limit(LARGEST)
+    try:
+        first = next(line for line in text if line.strip())
+        delimiter = max(",;\t|", key=first.count)
+        text.seek(0)
+        rows = csv.reader(text, delimiter=delimiter, strict=True)
+        names = next(row for row in rows if row)
+        if twice := [n for n in names if names.count(n) > 1]:
+            raise ValueError(f"{who}: column names must differ; {twice[0]!r} came twice.")
+        for n, row in enumerate(rows, 1):
+            if row and len(row) != len(names):
+                raise ValueError(
+                    f"{who}, record {n} must have {len(names)} cells, one for each column; "
+                    f"{len(row)} came. Is the file cut off, or a quote missing?"
+                )
+            if row:
+                yield dict(zip(names, row, strict=True))
+    except csv.Error as error:
+        raise ValueError(f"{who} is not CSV: {error}. Export it again.") from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _parquet(path: Path) -> Iterator[tuple[None, Any]]:
+    import glob
+
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            found = connection.execute("FROM read_parquet(?)", [glob.escape(str(path))])
+        except duckdb.Error as error:
+            said = str(error).splitlines()[0]
+            raise ValueError(
+                f"{path.name} cannot be read as Parquet: {said}. Copy it again."
+            ) from None
+        names = [column[0] for column in found.description or ()]
+        while some := found.fetchmany(10_000):
+            yield from ((None, dict(zip(names, row, strict=True))) for row in some)
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether a value is none: null, NaN, or text of no length."""
+    return value is None or value == "" or (isinstance(value, float) and value != value)
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short, whatever it is."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def member(record: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
+    """A member of a record, an empty one where it is null or missing, of the kind it must be."""
+    value = record.get(name)
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        words = {list: "a list", dict: "an object", str: "text"}
+        raise ValueError(
+            f"{where}: {name!r} must be {words[kind]}; {shown(value)} came. "
+            "Is this an export of another version? Export it again as the documentation says."
+        )
+    return value
+
+
+def identity(value: Any, what: str, where: str, hint: str = "Export it again.") -> Any:
+    """The name of an item or annotator: text or a number."""
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if (isinstance(value, str) and value) or whole:
+        return value
+    raise ValueError(f"{where}: {what} must be text or a whole number; {shown(value)} came. {hint}")
+
+
+def person(value: Any, where: str) -> Any:
+    """The name of an annotator, None where the tool does not tell."""
+    return None if is_nothing(value) else identity(value, "an annotator's name", where)
