@@ -32,6 +32,7 @@ MAY_IMPORT = {
     "comparison": {"aggregate", "annotations", "confidence", "metrics", "opinion", "trust"},
     "triage": {"annotations", "opinion"},
     "evaluation": {"aggregate", "annotations", "divergence", "metrics", "opinion", "triage"},
+    "plot": {"fusion", "metrics", "opinion"},
     "datasets": {"annotations", "readers", "screen", "writers"},
     "readers": {"columns"},
     "writers": set(),
@@ -119,9 +120,11 @@ MAY_IMPORT = {
 }
 HEAVY = (
     "dask",
+    "distributed",
     "duckdb",
     "jax",
     "matplotlib",
+    "mpltern",
     "pandas",
     "polars",
     "pyarrow",

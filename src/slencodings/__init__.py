@@ -18,6 +18,7 @@ __all__ = [
     "discount",
     "encode",
     "evaluate",
+    "exports",
     "from_alpha",
     "from_table",
     "fuse",
@@ -29,6 +30,7 @@ __all__ = [
     "fuse_weighted",
     "maximize_uncertainty",
     "metrics",
+    "plot",
     "smooth",
     "triage",
     "trust",
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from slencodings import aggregate, confidence, metrics, triage, trust
+    from slencodings import aggregate, confidence, exports, metrics, plot, triage, trust
     from slencodings.annotations import Annotations, from_table
     from slencodings.annotators import describe_annotators
     from slencodings.comparison import compare
@@ -64,7 +66,7 @@ else:
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.
     def __getattr__(name: str) -> Any:
-        if name in ("aggregate", "confidence", "metrics", "triage", "trust"):
+        if name in ("aggregate", "confidence", "exports", "metrics", "plot", "triage", "trust"):
             return import_module(f"{__name__}.{name}")
         homes = (
             "opinion",

@@ -331,7 +331,7 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
             f"FROM sle_rows LEFT JOIN sle_known ON {column} = sle_key",
         )
         return nw.from_native(joined)
-    if is_spark(frame):
+    if is_spark(frame) or frame.implementation.is_polars():
         return _joined(frame, column, keys, values, name)
     # Dask can hold no null among floats, so unknown is NaN first.
     found = nw.col(column).replace_strict(
@@ -342,7 +342,7 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
 
 def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -> Frame:
     """The frame with other values in a column of names."""
-    if is_spark(frame):
+    if is_spark(frame) or frame.implementation.is_polars():
         return _joined(frame, column, old, new, "sle_new").drop(column).rename({"sle_new": column})
     return frame.with_columns(nw.col(column).replace_strict(old, new, default=None))
 
@@ -353,7 +353,19 @@ def is_spark(frame: Frame) -> bool:
 
 
 def _joined(frame: Frame, column: str, keys: Sequence[Any], values: Any, name: str) -> Frame:
-    """Spark would search a literal map from its start for every row, and Connect has none."""
+    """A left join with the few that are known.
+
+    Spark would search a literal map from its start for every row, and Connect has none; Polars
+    would collect the whole column in memory.
+    """
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        dtype = frame.to_native().collect_schema()[column]
+        known = pl.LazyFrame({column: pl.Series(keys), name: values})
+        known = known.with_columns(pl.col(column).cast(dtype))
+        rows = frame.to_native().join(known, on=column, how="left", maintain_order="left")
+        return nw.from_native(rows)
     import pyarrow as pa
 
     table = pa.table({column: pa.array(keys), name: pa.array(values)})

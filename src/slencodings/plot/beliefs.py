@@ -1,0 +1,148 @@
+"""Opinions as bars: what is believed of each label, and the gap that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slencodings.opinion import Opinion
+from slencodings.plot.canvas import (
+    COLOURS,
+    GREY,
+    INK,
+    Floats,
+    axes,
+    legend,
+    name_rows,
+    named,
+    opinions,
+    plain,
+    written,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# More colours nobody tells apart; the labels that are believed least share one grey.
+_MOST = len(COLOURS)
+_GAP = "#b8b8b8"
+
+
+def bars(
+    opinion: Opinion,
+    *,
+    ax: Any = None,
+    labels: Sequence[Any] | None = None,
+    names: Sequence[Any] | None = None,
+) -> Axes:
+    """Draw what each opinion believes as a bar of length one, with its uncertainty as the gap.
+
+    Parameters
+    ----------
+    opinion : one or N; the first is on top
+    labels, names : of the K labels and N opinions. Of more than seven labels the six believed
+        most have a colour, the others are one part together
+
+    Examples
+    --------
+    >>> from slencodings import encode
+    >>> ax = bars(encode(np.eye(2), [0.1, 0.4]), labels=["yes", "no"], names=["a", "b"])
+    >>> [round(float(patch.get_width()), 1) for patch in ax.patches]
+    [0.9, 0.0, 0.0, 0.6, 0.1, 0.4]
+    """
+    each = opinions(opinion)
+    N, K = each.belief.shape
+    shown = named(names, N, "names", range(N) if N > 1 else [""])
+    ax = axes(ax, (6.0, 1.1 + 0.32 * N), None)
+    handles, parts = _stack(ax, each, named(labels, K, "labels", range(K)), np.arange(N), 0.72)
+    _finish(ax, handles, parts, shown)
+    return ax
+
+
+def change(
+    before: Opinion,
+    after: Opinion,
+    *,
+    ax: Any = None,
+    labels: Sequence[Any] | None = None,
+    names: Sequence[Any] | None = None,
+    moments: tuple[str, str] = ("before", "after"),
+) -> Axes:
+    """Draw opinions before and after something was done: two bars each, the later one thick.
+
+    Parameters
+    ----------
+    before, after : Opinions of the same shape
+    labels, names : as in `bars`
+    moments : what the two bars are called
+
+    Examples
+    --------
+    >>> from slencodings import discount, encode
+    >>> said = encode(np.eye(2), [0.1, 0.4])
+    >>> ax = change(said, discount(said, [0.5, 1.0]), labels=["yes", "no"], names=["a", "b"])
+    >>> len(ax.patches)
+    12
+    """
+    first, second = opinions(before, "before"), opinions(after, "after")
+    if first.belief.shape != second.belief.shape:
+        raise ValueError(
+            "`before` and `after` must be about the same items and labels; beliefs of shapes "
+            f"{first.belief.shape} and {second.belief.shape} came."
+        )
+    if isinstance(moments, str) or len(moments) != 2:
+        raise ValueError(
+            f"`moments` must be two words such as ('before', 'after'); {moments!r} came."
+        )
+    N, K = first.belief.shape
+    shown = named(names, N, "names", range(N) if N > 1 else [""])
+    ax = axes(ax, (6.0, 1.1 + 0.55 * N), None)
+    both = Opinion(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+    rows = np.arange(N)
+    at = np.concatenate([rows - 0.27, rows + 0.13])
+    height = np.repeat([0.22, 0.46], N)
+    handles, parts = _stack(ax, both, named(labels, K, "labels", range(K)), at, height)
+    _finish(ax, handles, parts, shown)
+    for word, place in zip(moments, (-0.27, 0.13), strict=True):
+        text = ax.text(1.015, place, written(word), va="center", fontsize="small", color=GREY)
+        plain(text)
+    return ax
+
+
+def _stack(
+    ax: Axes, opinion: Opinion, labels: list[Any], at: Floats, height: Any
+) -> tuple[list[Any], list[Any]]:
+    """Bars at these heights; a handle for each part, and its name."""
+    b, u, _ = opinion
+    K = len(labels)
+    most = np.argsort(-b.sum(axis=0), kind="stable")[: K if K <= _MOST else _MOST - 1]
+    rest = np.setdiff1d(np.arange(K), most)
+    own = zip(np.sort(most).tolist(), COLOURS, strict=False)
+    parts = [(labels[k], b[:, k], colour) for k, colour in own]
+    if len(rest):
+        parts.append((f"{len(rest)} other labels", b[:, rest].sum(axis=1), GREY))
+    left, handles, names = np.zeros(len(u)), [], []
+    for name, width, colour in parts:
+        handles.append(ax.barh(at, width, height, left, color=colour, ec="white", lw=0.8))
+        names.append(name)
+        left = left + width
+    handles.append(ax.barh(at, u, height, left, color="white", ec=_GAP, lw=0.8, hatch="/////"))
+    return handles, [*names, "uncertainty"]
+
+
+def _finish(ax: Axes, handles: list[Any], parts: list[Any], names: list[Any]) -> None:
+    name_rows(ax, names)
+    ax.set_xlim(-0.003, 1.003)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "½", "", "1"])
+    ax.set_xlabel("belief")
+    ax.spines["bottom"].set_color(INK)
+    # About so many letters go into a line of the usual figure.
+    room = 70 - max(len(written(name)) for name in names)
+    letters = [len(written(part)) + 5 for part in parts]
+    columns = len(parts) if sum(letters) <= room else max(1, room // max(letters))
+    legend(
+        ax, handles, parts, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2,
+        ncols=columns, fontsize="small", handlelength=1.2, columnspacing=1.4,
+    )  # fmt: skip
