@@ -275,7 +275,7 @@ def test_pairs_that_cannot_be_avoided_are_refused_in_time():
     with pytest.raises(
         ValueError,
         match=r"takes 2,499,950,000 pairs.*50,000 annotations on one item.*"
-        r"max_pairs=10,000,000 came\. Pass open_ended=True",
+        r"max_pairs=250,000,000 came\. Pass open_ended=True",
     ):
         crowdtruth(a)
     got = crowdtruth(a, open_ended=True, max_iter=3)

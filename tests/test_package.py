@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "evidence": {"columns", "survey"},
     "tables": {"annotations", "columns", "evidence", "flaws", "opinion", "survey"},
     "aggregate": {"annotations", "confidence", "fusion", "metrics", "opinion"},
-    "trust": {"annotations", "opinion"},
+    "trust": {"annotations", "columns", "opinion"},
     "annotators": {"aggregate", "annotations", "confidence", "metrics", "opinion", "trust"},
     "comparison": {"aggregate", "annotations", "confidence", "metrics", "opinion", "trust"},
     "triage": {"annotations", "opinion"},

@@ -27,7 +27,7 @@ from strategies import assert_close
 
 from slencodings import from_table, fuse_table
 from slencodings.tables import fuse_evidence
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import Ridge, learn_trust, sample_items
 
 pyspark = pytest.importorskip("pyspark", reason="pip install 'slencodings[spark]'")
 pytestmark = [
@@ -286,6 +286,19 @@ def test_spark_fuses_as_other_engines_do(engine: Engine, case: str) -> None:
 def test_bad_values_are_counted_and_shown(engine: Engine, how: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         fuse_table(engine.crowd, **(NAMED | how))
+
+
+def test_a_sample_to_learn_from_is_the_same_on_spark(engine: Engine) -> None:
+    columns = {name: crowd()[name] for name in ("item", "who", "said")}
+    said = {"item": "item", "annotator": "who"}
+    how = {"share": 0.5, "per_annotator": 1}
+    expected = from_table(sample_items(pl.DataFrame(columns), **said, **how), **said, label="said")
+    found = from_table(sample_items(engine.crowd, **said, **how), **said, label="said")
+    assert 0 < len(expected.items) < len(set(columns["item"]))
+    for name in ("items", "annotators", "labels"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+    rows = [sorted(zip(a.item, a.annotator, a.y, strict=True)) for a in (found, expected)]
+    assert rows[0] == rows[1]
 
 
 def test_names_that_spark_misreads_are_refused(engine: Engine) -> None:

@@ -18,6 +18,7 @@ from slencodings.columns import (
     ROW,
     UNCERTAINTY,
     Frame,
+    is_spark,
     look_up,
     probability,
     to_arrays,
@@ -212,10 +213,12 @@ def from_table(
 
 
 def _in_memory(table: Any) -> Any:
-    """Dask keeps no row order that could be numbered, so its rows are collected first."""
+    """Rows of Dask and Spark, collected: they keep no order that could be numbered."""
     frame = None if isinstance(table, Mapping) else nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         return frame.collect().to_native()
+    if isinstance(frame, nw.LazyFrame) and is_spark(frame):
+        return frame.collect("pyarrow").to_native()
     return table
 
 

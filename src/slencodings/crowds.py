@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -115,11 +115,16 @@ def read_crowd(
 
 
 def weigh(
-    told: Told, *, seed: int = 0, say: Say = lambda what, text: None
+    told: Told,
+    *,
+    seed: int = 0,
+    say: Say = lambda what, text: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Opinion, Floats, float]:
     """An opinion of each item, and how reliable each annotator is and how unsure people are.
 
-    By the reliability that the file tells, the mean of each annotator; else by learned trust.
+    By the reliability that the file tells, the mean of each annotator; else by learned trust, of
+    which `progress` tells how far it is.
     """
     a = told.annotations
     if told.reliability is not None:
@@ -127,7 +132,7 @@ def weigh(
         rows = np.bincount(a.annotator, minlength=len(a.annotators))
         trusted = np.bincount(a.annotator, r, len(a.annotators)) / np.maximum(rows, 1)
         return sle(a, reliability=r), trusted, float(np.median(a.uncertainty))
-    trust = learn_trust(a, told.stated, rng=seed)
+    trust = learn_trust(a, told.stated, rng=seed, progress=progress)
     votes, held_out = trust.losses["votes"], trust.losses.get("held_out", math.nan)
     say("learned", f"trust: held-out vote log-loss {votes:.3f} (votes) -> {held_out:.3f}")
     trusted = np.asarray(list(trust.reliability.values()))

@@ -26,8 +26,9 @@ Connection: TypeAlias = duckdb.DuckDBPyConnection
 Relation: TypeAlias = duckdb.DuckDBPyRelation
 # Called with a word for what is told, and the text.
 Say: TypeAlias = Callable[[str, str], None]
-# Called when a step begins: its name, how much there is to do if that is known, and of what.
-Step: TypeAlias = Callable[[str, float | None, str], None]
+# Called when a step begins: its name, how much there is to do if that is known, and of what; and
+# again with how much is done, where that is not for DuckDB to say.
+Step: TypeAlias = Callable[..., None]
 # Called while a step runs: its name, how much is done, how much there is to do, and of what.
 Progress: TypeAlias = Callable[[str, float, float | None, str], None]
 
@@ -66,7 +67,7 @@ def watch(
     connection: Connection, work: Callable[[Step], dict[str, Any]], progress: Progress
 ) -> dict[str, Any]:
     """Do the work in a thread and tell how far it is; DuckDB does not hear signals by itself."""
-    steps: list[tuple[str, float | None, str]] = [("reading", None, "")]
+    steps: list[tuple[Any, ...]] = [("reading", None, "")]
     worker: list[int] = []
 
     def begin() -> dict[str, Any]:
@@ -77,9 +78,9 @@ def watch(
         future = pool.submit(begin)
         try:
             while wait([future], timeout=0.1).not_done:
-                what, total, unit = steps[-1]
+                what, total, unit, *done = steps[-1]
                 share = max(0.0, connection.query_progress() / 100)
-                progress(what, share * (total or 0), total, unit)
+                progress(what, done[0] if done else share * (total or 0), total, unit)
         except BaseException:
             # Learning is no query, and is stopped by an error that comes out of nowhere.
             if steps[-1][0] == "learning":

@@ -98,6 +98,7 @@ def _learned(
 ) -> Trust:
     roles = {role: spec for role, spec in chosen.items() if role != "reliability"}
     how = {"seed": seed, "most_meant": MOST_MEANT, "say": say, "step": step}
+    how["progress"] = lambda done, total: step("learning", total, "", done)
     trust = learn_from(crowd, roles, **how, **reading)
     step("checking", None, "")
     return trust

@@ -37,10 +37,38 @@ def notes(quiet: bool) -> Iterator[tuple[Say, Progress]]:
                     bar.remove_task(task.id)
                 bar.add_task(what, total=total, rate="")
             task = bar.tasks[-1]
-            rate = f"{done / task.elapsed:,.0f} {unit}/s" if done and task.elapsed else ""
+            # What has no unit, such as how far learning is, has no rate but has time left.
+            rate = f"{done / task.elapsed:,.0f} {unit}/s" if unit and done and task.elapsed else ""
             bar.update(task.id, completed=done, total=total, rate=rate)
 
         yield (lambda what, text: console.out(f"{what:<8} {text}", highlight=False)), progress
+
+
+@contextmanager
+def bar(what: str = "learning") -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal or in a notebook, for the `progress` of a method that takes long.
+
+    The time left is what all iterations would take; a method that converges ends before. Where
+    nobody is watching, nothing is shown.
+
+    Examples
+    --------
+    >>> from slencodings import aggregate, from_table
+    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
+    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> with bar("Dawid-Skene") as progress:
+    ...     found = aggregate.dawid_skene(crowd, progress=progress)
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    watched = console.is_terminal or console.is_jupyter
+    share, most = TextColumn("{task.percentage:>3.0f} %"), TextColumn("at most")
+    columns = TextColumn("{task.description}"), BarColumn(), share, most, TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not watched) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 def show(heads: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequence[str] = ()) -> None:

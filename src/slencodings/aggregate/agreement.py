@@ -51,6 +51,8 @@ class Judgments(NamedTuple):
     def shared(self) -> Judgments:
         """Those on items that others judge too."""
         keep = self.peers > 0
+        if np.all(keep):
+            return self
         votes = keep[self.row]
         row = (np.cumsum(keep) - 1)[self.row[votes]]
         return Judgments(
@@ -83,9 +85,8 @@ def judgments(annotations: Annotations) -> Judgments:
     """What each annotator says of each item, once."""
     M, K = max(len(annotations.annotators), 1), max(len(annotations.labels), 1)
     key = annotations.item * M + annotations.annotator
-    names, of, size = np.unique(key, return_inverse=True, return_counts=True)
-    item, annotator = np.divmod(names, M)
     if annotations.soft:
+        names, of, size = np.unique(key, return_inverse=True, return_counts=True)
         mean = annotations.y
         if len(names) == len(key):
             mean = np.empty_like(annotations.y, dtype=float)
@@ -96,9 +97,18 @@ def judgments(annotations: Annotations) -> Judgments:
         row, label = np.nonzero(mean)
         value = mean[row, label]
     else:
-        votes, count = np.unique(of * K + annotations.y, return_counts=True)
-        row, label = np.divmod(votes, K)
-        value = count / size[row]
+        # One sort of whole numbers, which takes neither an order nor its inverse.
+        key *= K
+        key += annotations.y
+        key.sort()
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        count = np.diff(first, append=len(key))
+        pair, label = np.divmod(key[first], K)
+        del key, first
+        new = np.diff(pair, prepend=-1) > 0
+        names, row = pair[new], np.cumsum(new) - 1
+        value = count / np.bincount(row, count)[row]
+    item, annotator = np.divmod(names, M)
     return Judgments(item, annotator, row, label, value)
 
 
@@ -126,6 +136,16 @@ def others(value: Floats, group: Ints) -> Floats:
 def pairs(item: Ints, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """All pairs of places in a sorted array that have the same item, the lower place first."""
     count = np.bincount(item)
+    check_pairs(count, max_pairs=max_pairs, instead=instead)
+    end = np.cumsum(count)[item]
+    left, right = spread(end - np.arange(len(item)) - 1)
+    right += left
+    right += 1
+    return left, right
+
+
+def check_pairs(count: Ints, *, max_pairs: int, instead: str) -> None:
+    """Refuse items with so many judgments that comparing them two by two takes too long."""
     total = int(np.sum(count * (count - 1) // 2))
     if total > max_pairs:
         raise ValueError(
@@ -133,11 +153,6 @@ def pairs(item: Ints, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], ND
             f"{int(np.max(count)):,} annotations on one item among them; "
             f"max_pairs={max_pairs:,} came. {instead}"
         )
-    end = np.cumsum(count)[item]
-    left, right = spread(end - np.arange(len(item)) - 1)
-    right += left
-    right += 1
-    return left, right
 
 
 def spread(count: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

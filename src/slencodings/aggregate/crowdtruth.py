@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate.agreement import MAX_PAIRS, Judgments, judgments, others, pairs, spread
-from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.agreement import Judgments, check_pairs, judgments, others, spread
+from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 _EPS = 1e-8  # SMALL_NUMBER_CONST of the package, which results depend on
+# Each is listed both ways at 6 bytes a way (13 where labels are soft): 3 GB.
+MAX_PAIRS = 250_000_000
+# So many rows are worked on at a time: their intermediate results stay in the processor's caches.
+_BLOCK = 2**18
 
 
 def crowdtruth(
@@ -27,6 +30,7 @@ def crowdtruth(
     tol: float = 1e-3,
     max_iter: int = 1000,
     max_pairs: int = MAX_PAIRS,
+    progress: Progress | None = None,
 ) -> Aggregate:
     """CrowdTruth 2.0: votes weighted by annotator quality (Dumitrache et al. 2018).
 
@@ -42,7 +46,8 @@ def crowdtruth(
     ----------
     open_ended : leave AQS at 1, as for free answers; then no pairs of annotations are listed
     tol, max_iter : stop when nothing changes by `tol`; `details["converged"]` says if it came to it
-    max_pairs : refuse to list more; annotators with one judgment need none
+    max_pairs : refuse to list more, at 12 bytes each; annotators with one judgment need none
+    progress : called with iterations done and `max_iter`, which few crowds need
 
     Examples
     --------
@@ -60,21 +65,24 @@ def crowdtruth(
     N, M, K = len(annotations.items), len(annotations.annotators), len(annotations.labels)
     said = judgments(annotations)
     shared = said.shared()
-    items, item = np.unique(shared.item, return_inverse=True)
-    people, annotator = np.unique(shared.annotator, return_inverse=True)
+    items, item = _renumbered(shared.item)
+    people, annotator = _renumbered(shared.annotator)
     shared = shared._replace(item=item, annotator=annotator)
-    votes = _votes(shared, K)
-    table = None if open_ended else _pair_table(shared, K, max_pairs)
+    votes = list(_votes(shared, K))
+    pairs = None if open_ended else list(_pairs(shared, K, max_pairs))
 
     now = initial = _Quality(
         *(np.ones(n) for n in (len(items), len(people), K, *[len(people)] * 2))
     )
     iterations, converged = 0, len(items) == 0
     while not converged and iterations < max_iter:
-        before, now = now, _update(votes, table, now)
+        before, now = now, _update(shared, votes, pairs, now)
         iterations += 1
         initial = now if iterations == 1 else initial
         converged = _change(before, now) < tol
+        if progress is not None:
+            progress(iterations, max_iter)
+    del votes, pairs
 
     wqs = np.clip(now.annotator, 0, 1)
     reliability = np.full(M, np.mean(wqs) if len(wqs) else 1.0)
@@ -134,12 +142,13 @@ class _Quality(NamedTuple):
 
 
 class _Votes(NamedTuple):
-    """Judgments as E votes in C cells of an item and a label.
+    """Judgments of some items, as E votes in C cells of an item and a label.
 
     A judgment for one label is one vote. Any other has one for every label of its item, also for
     those it gives nothing: then the rest of the crowd is known from its votes alone.
     """
 
+    items: slice  # which of all items; in `item` and `cell_item` the first is 0
     item: Ints  # (J,)
     annotator: Ints  # (J,)
     once: NDArray[np.bool_]  # (J,)
@@ -152,12 +161,29 @@ class _Votes(NamedTuple):
     cell_label: Ints  # (C,)
 
 
-def _votes(said: Judgments, K: int) -> _Votes:
+def _votes(said: Judgments, K: int) -> Iterator[_Votes]:
+    """All votes, in blocks of items."""
+    once, rows = said.once, np.cumsum(np.bincount(said.item))
+    # At least as many rows as annotators, so that sums by annotator take no longer than the rest.
+    for start, end in _blocks(rows, max(_BLOCK, int(np.max(said.annotator, initial=0)))):
+        first, last = int(rows[start - 1]) if start else 0, int(rows[end - 1])
+        low, high = np.searchsorted(said.row, [first, last])
+        some = Judgments(
+            said.item[first:last] - start,
+            said.annotator[first:last],
+            said.row[low:high] - first,
+            said.label[low:high],
+            said.value[low:high],
+        )
+        yield _votes_of_block(some, K, once[first:last], slice(start, end))
+
+
+def _votes_of_block(said: Judgments, K: int, once: NDArray[np.bool_], items: slice) -> _Votes:
     cells, cell = np.unique(said.item[said.row] * K + said.label, return_inverse=True)
     cell_item, cell_label = np.divmod(cells, K)
     lone = np.bincount(said.row, minlength=len(said.item)) == 1
     wide = np.flatnonzero(~lone)
-    labels_of = np.bincount(cell_item, minlength=int(np.max(said.item, initial=-1)) + 1)
+    labels_of = np.bincount(cell_item, minlength=items.stop - items.start)
     first = np.cumsum(labels_of) - labels_of
     place, step = spread(labels_of[said.item[wide]])
     wide_row = wide[place]
@@ -168,101 +194,141 @@ def _votes(said: Judgments, K: int) -> _Votes:
     cell = np.concatenate([cell[keep], wide_cell])
     value = np.concatenate([said.value[keep], wide_value])
     return _Votes(
-        said.item, said.annotator, said.once, row, cell_label[cell], value, cell, lone[row],
+        items, said.item, said.annotator, once, row, cell_label[cell], value, cell, lone[row],
         cell_item, cell_label,
     )  # fmt: skip
 
 
-class _PairTable(NamedTuple):
-    """Annotators i, j and a label that j gives on items of both, in G groups."""
-
-    given: csr_array  # (G, N), what j gives to the label on an item
-    both: csr_array  # (G, N), ... times what i gives to it
-    i: Ints  # (G,)
-    j: Ints  # (G,)
-    label: Ints  # (G,)
+def _blocks(done: NDArray[Any], size: int) -> Iterator[tuple[int, int]]:
+    """From where to where to go so that each part makes about so much of all that is done."""
+    _, start = np.unique(np.maximum(done - 1, 0) // size, return_index=True)
+    return pairwise([*start.tolist(), len(done)])
 
 
-def _pair_table(said: Judgments, K: int, max_pairs: int) -> _PairTable:
-    from scipy.sparse import csr_array
+class _Pairs(NamedTuple):
+    """What others say of the items of some annotators i: P votes by j, sorted by i, j and label."""
 
-    seen = np.flatnonzero(~said.once).astype(np.int32 if len(said.once) < 2**31 else np.intp)
-    left, right = pairs(
-        said.item[seen],
+    vote: NDArray[Any]  # (P,)
+    first: NDArray[np.bool_]  # (P,), whether it is the first of its i, j and label
+    same: NDArray[Any]  # (P,), what i gives to the label
+    annotators: slice  # i
+    groups: Ints  # how many j and labels each i has
+
+
+def _pairs(said: Judgments, K: int, max_pairs: int) -> Iterator[_Pairs]:
+    """All pairs of judgments of an item, both ways, in blocks of annotators."""
+    seen = np.flatnonzero(~said.once)
+    item, annotator = said.item[seen], said.annotator[seen]
+    n = np.bincount(item)
+    check_pairs(
+        n,
         max_pairs=max_pairs,
         instead="Pass open_ended=True, which needs none, or raise max_pairs.",
     )
-    left, right = seen[left], seen[right]
-    place, vote = said.votes_of(np.concatenate([right, left]))
-    i = np.concatenate([left, right])[place]
-    del left, right, place
-    N, M = (int(np.max(x, initial=-1)) + 1 for x in (said.item, said.annotator))
-    key = (said.annotator[i] * M + said.annotator[said.row[vote]]) * K + said.label[vote]
-    order = np.argsort(key)
-    key, i, vote = key[order], i[order], vote[order]
-    del order
-    start = np.flatnonzero(np.diff(key, prepend=-1))
-    pair, label = np.divmod(key[start], K)
-    shape, end = (len(start), N), np.append(start, len(key))
-    del key
-    item, value = said.item[said.row[vote]], said.value[vote]
-    given = csr_array((value, item, end), shape=shape)
-    both = csr_array((value * said.look_up(i, said.label[vote]), item, end), shape=shape, copy=True)
-    both.eliminate_zeros()
-    return _PairTable(given, both, *np.divmod(pair, max(M, 1)), label)
+    M = int(np.max(annotator, initial=-1)) + 1
+    count = np.bincount(said.row, minlength=len(said.item))
+    vote = np.cumsum(count) - count
+    # A bool takes an eighth of the room.
+    hard = bool(np.all(said.value == 1)) and bool(np.all(count == 1))
+    order, start = np.argsort(annotator, kind="stable"), np.cumsum(n) - n
+    rows = np.concatenate([[0], np.cumsum(np.bincount(annotator))])
+    for low, high in _blocks(np.cumsum(np.bincount(annotator, n[item] - 1)), 8 * _BLOCK):
+        mine = order[rows[low] : rows[high]]
+        place, step = spread(n[item[mine]])
+        peer = start[item[mine]][place] + step
+        other = peer != mine[place]
+        i, j = seen[mine[place[other]]], seen[peer[other]]
+        given = vote[j]
+        if not hard:
+            place, step = spread(count[j])
+            i, given = i[place], given[place] + step
+        who, label = said.annotator[said.row[given]], said.label[given]
+        key = ((said.annotator[i] - low) * M + who) * K + label
+        by = np.argsort(key)
+        first = np.diff(key[by], prepend=-1) > 0
+        same = said.label[vote[i]] == label if hard else said.look_up(i, label)
+        groups = np.bincount(said.annotator[i[by[first]]] - low, minlength=high - low)
+        small = given.astype(np.int32 if len(said.row) < 2**31 else np.intp)
+        yield _Pairs(small[by], first, same[by], slice(low, high), groups)
 
 
-def _update(votes: _Votes, table: _PairTable | None, old: _Quality) -> _Quality:
+def _update(
+    said: Judgments, blocks: list[_Votes], pairs: list[_Pairs] | None, old: _Quality
+) -> _Quality:
     """One iteration, all from the qualities `old`: Jacobi's way."""
-    N, M, J = len(old.item), len(old.annotator), len(votes.item)
-    item, who, row, label, cell = votes.item, votes.annotator, votes.row, votes.label, votes.cell
-    w, uqs, q = old.annotator[who], old.item[item], old.label[label]
+    M, K = len(old.annotator), len(old.label)
+    UQS = np.empty(len(old.item))
+    agreed, could_agree, fitted, could_fit = sums = np.zeros((4, M))
+    shares = np.zeros((2, K))
+    for votes in blocks:
+        item, who, row, cell = votes.item, votes.annotator, votes.row, votes.cell
+        N, J = votes.items.stop - votes.items.start, len(item)
+        w, uqs, q = old.annotator[who], old.item[votes.items][item], old.label[votes.label]
 
-    # sum over peers j of w_j cos(i, j): with unit vectors, one dot product with their sum
-    x = np.sqrt(q) * votes.value
-    norm = np.sqrt(np.bincount(row, x**2, J))[row]
-    x = np.divide(x, norm, out=np.zeros_like(x), where=norm > 0)
-    alike = np.bincount(row, x * others(w[row] * x, cell), J)
-    peers = others(w, item)
-    UQS = _ratio(np.bincount(item, w * alike, N) / 2, np.bincount(item, w * peers, N) / 2)
-    WWA = _ratio(np.bincount(who, uqs * alike, M), np.bincount(who, uqs * peers, M))
+        # sum over peers j of w_j cos(i, j): with unit vectors, one dot product with their sum
+        x = np.sqrt(q) * votes.value
+        norm = np.sqrt(np.bincount(row, x**2, J))[row]
+        x = np.divide(x, norm, out=np.zeros_like(x), where=norm > 0)
+        alike = np.bincount(row, x * others(w[row] * x, cell), J)
+        peers = others(w, item)
+        UQS[votes.items] = _ratio(
+            np.bincount(item, w * alike, N) / 2, np.bincount(item, w * peers, N) / 2
+        )
 
-    # the cosine of w_i V_i with the rest of the crowd, which also has labels that i does not give
-    own = w[row] * votes.value
-    rest = others(own, cell)
-    S = np.bincount(cell, own, len(votes.cell_item))
-    elsewhere = others(old.label[votes.cell_label] * S**2, votes.cell_item)[cell]
-    rest_squared = np.bincount(row, q * rest**2 + np.where(votes.lone, elsewhere, 0), J)
-    root = np.sqrt(np.bincount(row, q * own**2, J) * rest_squared)
-    tiny = root < _EPS
-    cosine = np.where(tiny, _EPS, np.bincount(row, q * own * rest, J) / np.where(tiny, 1, root))
-    WUA = _ratio(np.bincount(who, uqs * cosine, M), np.bincount(who, uqs, M))
+        # the cosine of w_i V_i with the rest of the crowd, which also has labels that i does not
+        own = w[row] * votes.value
+        rest = others(own, cell)
+        S = np.bincount(cell, own, len(votes.cell_item))
+        elsewhere = others(old.label[votes.cell_label] * S**2, votes.cell_item)[cell]
+        rest_squared = np.bincount(row, q * rest**2 + np.where(votes.lone, elsewhere, 0), J)
+        root = np.sqrt(np.bincount(row, q * own**2, J) * rest_squared)
+        tiny = root < _EPS
+        cosine = np.bincount(row, q * own * rest, J) / np.where(tiny, 1, root)
+        cosine[tiny] = _EPS
 
-    AQS = old.label if table is None else _label_quality(votes, table, old, peers, own, rest)
+        for total, value in zip(sums, (alike, peers, cosine, 1), strict=True):
+            total += np.bincount(who, uqs * value, M)
+        if pairs is not None and votes.once.any():
+            shares += _shares_with_strangers(votes, old, peers, own, rest)
+    WWA, WUA = _ratio(agreed, could_agree), _ratio(fitted, could_fit)
+    AQS = old.label if pairs is None else _label_quality(said, pairs, old, *shares)
     return _Quality(UQS, WWA * WUA, AQS, WWA, WUA)
 
 
 def _label_quality(
-    votes: _Votes, table: _PairTable, old: _Quality, peers: Floats, own: Floats, rest: Floats
+    said: Judgments, pairs: list[_Pairs], old: _Quality, total: Floats, weights: Floats
 ) -> Floats:
     """AQS_k: if j gives k, does i? The mean over ordered pairs of annotators."""
-    K = len(old.label)
-    given, both = table.given @ old.item, table.both @ old.item
-    weight = np.where(given > 0, old.annotator[table.i] * old.annotator[table.j], 0)
-    share = both / np.where(given > 0, given, 1)
-    total = np.bincount(table.label, weight * share, K)
-    weights = np.bincount(table.label, weight, K)
-    if np.any(votes.once):
-        # Who is seen once shares that item only, and what j gives and its quality cancel.
-        w, once, cell = old.annotator[votes.annotator], votes.once, votes.cell
-        partners = np.where(once, peers, np.bincount(votes.item, w * once)[votes.item])[votes.row]
-        there = np.bincount(cell, own * once[votes.row])[cell]
-        counts = (votes.value > 0) & (old.item[votes.item] > 0)[votes.row]
-        w = np.where(counts, w[votes.row], 0)
-        total = total + np.bincount(votes.label, w * np.where(once[votes.row], rest, there), K)
-        weights = weights + np.bincount(votes.label, w * partners, K)
+    K, worth = len(old.label), old.item[said.item[said.row]] * said.value
+    w = old.annotator[said.annotator[said.row]]
+    for some in pairs:
+        start = np.flatnonzero(some.first)
+        vote, given = some.vote[start], worth[some.vote]
+        both = np.add.reduceat(given * some.same, start)
+        given = np.add.reduceat(given, start)
+        w_i = np.repeat(old.annotator[some.annotators], some.groups)
+        weight = np.where(given > 0, w_i * w[vote], 0)
+        share = both / np.where(given > 0, given, 1)
+        total = total + np.bincount(said.label[vote], weight * share, K)
+        weights = weights + np.bincount(said.label[vote], weight, K)
     known = weights > _EPS
     return np.where(known, np.maximum(total / np.where(known, weights, 1), _EPS), _EPS)
+
+
+def _shares_with_strangers(
+    votes: _Votes, old: _Quality, peers: Floats, own: Floats, rest: Floats
+) -> Floats:
+    """Sums over pairs, weighted and of weights, (2, K), of which one is seen only once.
+
+    They share that item only, and what j gives and the item's quality cancel.
+    """
+    K, w, once, cell = len(old.label), old.annotator[votes.annotator], votes.once, votes.cell
+    partners = np.where(once, peers, np.bincount(votes.item, w * once)[votes.item])[votes.row]
+    there = np.bincount(cell, own * once[votes.row])[cell]
+    counts = (votes.value > 0) & (old.item[votes.items] > 0)[votes.item][votes.row]
+    w = np.where(counts, w[votes.row], 0)
+    given = w * np.where(once[votes.row], rest, there), w * partners
+    return np.stack([np.bincount(votes.label, x, K) for x in given], dtype=float)
 
 
 def _scores(said: Judgments, weight: Floats, N: int, K: int) -> tuple[Floats, Floats, int]:
@@ -287,6 +353,12 @@ def _ratio(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
 
 def _change(a: _Quality, b: _Quality) -> float:
     return max(float(np.max(np.abs(x - y))) for x, y in zip(a[:3], b[:3], strict=True))
+
+
+def _renumbered(codes: Ints) -> tuple[Ints, Ints]:
+    """The codes that occur, ascending, and the place of each among them."""
+    there = np.bincount(codes) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def _scatter(at: Ints, value: Floats, n: int) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from slencodings.aggregate.ballots import (
     posterior,
     safe_log,
 )
-from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
 
 
@@ -31,6 +31,7 @@ def dawid_skene(
     prior_strength: float = 1.0,
     gold: Any = None,
     use_confidence: bool = True,
+    progress: Progress | None = None,
 ) -> Aggregate:
     """Infer the truth and each annotator's confusions by EM (Dawid & Skene 1979).
 
@@ -44,6 +45,7 @@ def dawid_skene(
         right; 0 is maximum likelihood
     gold : mapping from item to label, or positions (N,) with -1 for unknown
     use_confidence : w = 1 - uncertainty (w = 1 where nobody told), else w = 1
+    progress : called after each iteration with how many are done and n_iter
 
     Returns
     -------
@@ -59,20 +61,17 @@ def dawid_skene(
     >>> dawid_skene(crowd).reliability.round(2)
     array([0.95, 0.95, 0.45])
     """
-    from scipy.sparse import csr_array
-
     check_steps(n_iter, tol)
     check_strength("prior_strength", prior_strength, "0 turns it off.")
     known = gold_codes(annotations, gold)
     said = ballots(annotations, use_confidence=use_confidence)
     N, M, K = said.shape
-    rows = np.concatenate([[0], np.cumsum(np.bincount(said.item, minlength=N))])
-    # Summing over annotations is a product with this, from the left by item, from the right by
-    # annotator and label.
-    A = csr_array((said.weight, said.cell.astype(np.int32), rows), shape=(N, M * K))
+    A = said.table(said.item, said.cell, (N, M * K))
     votes = said.by_choice(said.weight)
     seen = said.by_cell(said.weight)[:, :, None] > 0
     cast = np.sum(votes, axis=-1, keepdims=True)
+    weight = max(float(np.sum(said.weight)), 1)
+    del said
     informed = (cast[:, 0] > 0) | (known >= 0)
     used = np.sum(votes, axis=0) + np.bincount(known[known >= 0], minlength=K)
 
@@ -88,19 +87,23 @@ def dawid_skene(
         E = np.divide(mass, total, out=np.full(mass.shape, 1 / K), where=total > 0)
         return class_prior(q, informed, used), E
 
-    q = np.divide(votes, cast, out=np.zeros((N, K)), where=cast > 0)
+    q = np.divide(votes, cast, out=votes, where=cast > 0)
     pin(q, known)
     p, E = fit(q)
     bounds: list[float] = []
     converged = False
     while len(bounds) < n_iter and not converged:
         log_E = np.log(E, out=np.zeros(E.shape), where=E > 0)
-        q, evidence = posterior(A @ log_E.reshape(M * K, K) + safe_log(p), known)
+        log_joint = A @ log_E.reshape(M * K, K)
+        log_joint += safe_log(p)
+        q, evidence = posterior(log_joint, known)
         # After the E-step the bound is the evidence itself, each item's prior counted once.
         bounds.append(float(np.sum(evidence) + np.sum(pseudo * log_E)))
         p, E = fit(q)
         gain = bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
-        converged = bool(abs(gain) < tol * max(np.sum(said.weight), 1))
+        converged = bool(abs(gain) < tol * weight)
+        if progress is not None:
+            progress(len(bounds), n_iter)
     accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
     return Aggregate(
         q,

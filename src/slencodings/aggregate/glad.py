@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slencodings.aggregate.ballots import Floats, ballots, check_steps, gold_codes, posterior
-from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
 
 # No crowd reaches it: 10**9 votes in conflict on one item put its log-ease at -18.
@@ -23,6 +23,7 @@ def glad(
     tol: float = 1e-4,
     gold: Any = None,
     use_confidence: bool = True,
+    progress: Progress | None = None,
 ) -> Aggregate:
     """Infer the truth, annotators' ability a and items' ease exp(b) (Whitehill et al. 2009).
 
@@ -34,7 +35,7 @@ def glad(
     Parameters
     ----------
     n_iter, tol : stop after so many steps, or where the log-posterior is this flat in every a, b
-    gold, use_confidence : as in `dawid_skene`
+    gold, use_confidence, progress : as in `dawid_skene`
 
     Returns
     -------
@@ -72,7 +73,7 @@ def glad(
         value = float(np.sum(evidence) + np.sum(said.weight * wrong) - normal)
         return q, value, (slope - unit * z) * unit
 
-    z, iterations, converged = _climb(learn, np.zeros(M + N), n_iter, tol)
+    z, iterations, converged = _climb(learn, np.zeros(M + N), n_iter, tol, progress)
     q, value, _ = learn(z)
     a, b = np.split(1 + unit * z, [M])
     # Items that nobody labelled know nothing of their ease.
@@ -97,7 +98,11 @@ def right(x: Floats) -> Floats:
 
 
 def _climb(
-    learn: Callable[[Floats], tuple[Any, float, Floats]], z: Floats, n_iter: int, tol: float
+    learn: Callable[[Floats], tuple[Any, float, Floats]],
+    z: Floats,
+    n_iter: int,
+    tol: float,
+    progress: Progress | None,
 ) -> tuple[Floats, int, bool]:
     """Maximise by L-BFGS (Nocedal & Wright, algorithm 7.4), halving steps that do not pay.
 
@@ -128,6 +133,8 @@ def _climb(
         z, value, slope = z + moved, new_value, new_slope
         if (curved := _dot(moved, bent)) > 1e-12 * _dot(bent, bent):
             past.append((moved, bent, curved))
+        if progress is not None:
+            progress(iteration + 1, n_iter)
     return z, n_iter, bool(np.max(np.abs(slope), initial=0) < tol)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from slencodings.aggregate.ballots import (
-    Ballots,
     Codes,
     Floats,
     ballots,
@@ -16,8 +16,11 @@ from slencodings.aggregate.ballots import (
     gold_codes,
     posterior,
 )
-from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Hovy et al.'s own: pseudo-counts of a strategy in VB, and of anything in EM (over K).
 _STRATEGY_PRIOR = 10.0
@@ -46,6 +49,7 @@ def mace(
     use_confidence: bool = True,
     rng: np.random.Generator | None = None,
     initial: tuple[Any, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Aggregate:
     """Infer the truth, who knows it and what the others say instead (Hovy et al. 2013).
 
@@ -60,6 +64,8 @@ def mace(
     gold, use_confidence : as in `dawid_skene`
     rng : np.random.Generator for the starts; the same ones every time when absent
     initial : (g and k (M, 2), x (M, K)), the only start
+    progress : called with iterations done, of all starts, and n_restarts * n_iter; the iterations
+        that a start did not need count as done
 
     Returns
     -------
@@ -82,15 +88,24 @@ def mace(
     prior = _check_prior(theta_prior)
     known = gold_codes(annotations, gold)
     said = ballots(annotations, use_confidence=use_confidence)
-    _, M, K = said.shape
+    N, M, K = said.shape
     if initial is None:
         draw = np.random.default_rng(0) if rng is None else rng
         starts = [_draw(M, K, draw) for _ in range(n_restarts)]
     else:
         starts = [_check_initial(initial, M, K)]
+    A = said.table(said.choice, said.cell, (N * K, M * K))
+    votes = said.by_cell(said.weight)
+    del said
     best, best_at, scores = None, 0, []
+    report = progress or (lambda done, total: None)
     for at, start in enumerate(starts):
-        run = _learn(said, known, *start, method, n_iter, tol, prior)
+
+        def step(done: int, at: int = at) -> None:
+            report(at * n_iter + done, len(starts) * n_iter)
+
+        run = _learn(A, votes, known, *start, method, n_iter, tol, prior, step)
+        step(n_iter)
         scores.append(run.history[-1])
         if best is None or run.history[-1] > best.history[-1]:
             best, best_at = run, at
@@ -111,7 +126,8 @@ def mace(
 
 
 def _learn(
-    said: Ballots,
+    A: csr_array[Any],
+    votes: Floats,
     gold: Codes,
     behaviour: Floats,
     strategy: Floats,
@@ -119,22 +135,24 @@ def _learn(
     n_iter: int,
     tol: float,
     theta_prior: Floats,
+    step: Callable[[int], None],
 ) -> _Run:
-    K = said.shape[2]
-    votes = said.by_cell(said.weight)
+    """From one start; A (N K, M K) has the votes by choice and cell, `votes` (M, K) their sums."""
+    N, K = len(gold), votes.shape[1]
     history: list[float] = []
     while True:
         guess = behaviour[:, :1] * strategy
         know = behaviour[:, 1:]
         # All votes as guesses, then for each label what its votes gain if they knew.
-        gain = said.by_choice(said.weight * np.log1p(know / guess).ravel()[said.cell])
-        q, evidence = posterior(gain - np.log(K), gold)
+        gain = (A @ np.log1p(know / guess).ravel()).reshape(N, K)
+        gain -= np.log(K)
+        q, evidence = posterior(gain, gold)
         history.append(float(np.sum(evidence) + np.sum(votes * np.log(guess))))
         change = abs(history[-1] - history[-2]) if len(history) > 1 else np.inf
         converged = bool(change < tol * max(np.sum(votes), 1))
         if converged or len(history) > n_iter:
             return _Run(behaviour, strategy, q, history, converged)
-        knew = said.by_cell(said.weight * q.ravel()[said.choice]) * (know / (guess + know))
+        knew = (A.T @ q.ravel()).reshape(votes.shape) * (know / (guess + know))
         guessed = votes - knew
         counts = np.stack([np.sum(guessed, axis=1), np.sum(knew, axis=1)], axis=1)
         if method == "vb":
@@ -143,6 +161,8 @@ def _learn(
         else:
             behaviour = _mean(counts + _EM_SMOOTHING / K)
             strategy = _mean(guessed + _EM_SMOOTHING / K)
+        if len(history) < n_iter:
+            step(len(history))
 
 
 def _mean(counts: Floats) -> Floats:

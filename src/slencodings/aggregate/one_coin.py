@@ -20,7 +20,7 @@ from slencodings.aggregate.ballots import (
     safe_log,
 )
 from slencodings.aggregate.dawid_skene import above_chance
-from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
 
 
@@ -32,6 +32,7 @@ def one_coin(
     prior_strength: float = 1.0,
     gold: Any = None,
     use_confidence: bool = True,
+    progress: Progress | None = None,
 ) -> Aggregate:
     """Infer the truth and one accuracy per annotator by EM (Zhang et al. 2016).
 
@@ -58,18 +59,21 @@ def one_coin(
     votes = said.by_choice(said.weight)
     cast = np.sum(votes, axis=-1, keepdims=True)
     given = said.by_annotator(said.weight)
+    A = said.table(said.choice, said.annotator, (N * K, M))
+    weight = max(float(np.sum(said.weight)), 1)
+    del said
     informed = (cast[:, 0] > 0) | (known >= 0)
     used = np.sum(votes, axis=0) + np.bincount(known[known >= 0], minlength=K)
 
     pseudo = EXPECTED_ACCURACY * prior_strength
 
     def fit(q: Floats) -> tuple[Floats, Floats]:
-        right = said.by_annotator(said.weight * q.ravel()[said.choice]) + pseudo
+        right: Floats = A.T @ q.ravel() + pseudo
         asked = given + prior_strength
         r = np.divide(right, asked, out=np.full(M, 1 / K), where=asked > 0)
         return class_prior(q, informed, used), r
 
-    q = np.divide(votes, cast, out=np.zeros((N, K)), where=cast > 0)
+    q = np.divide(votes, cast, out=votes, where=cast > 0)
     pin(q, known)
     p, r = fit(q)
     bounds: list[float] = []
@@ -78,8 +82,8 @@ def one_coin(
         # With one label nobody can be wrong, and the second line is multiplied by nothing.
         log_right = np.log(np.clip(r, FLOOR, 1))
         log_wrong = np.log(np.clip(1 - r, FLOOR, 1) / max(K - 1, 1))
-        odds = said.weight * (log_right - log_wrong)[said.annotator]
-        q, evidence = posterior(said.by_choice(odds) + safe_log(p), known)
+        odds = (A @ (log_right - log_wrong)).reshape(N, K)
+        q, evidence = posterior(odds + safe_log(p), known)
         # Every vote is wrong before it is right for one label.
         bounds.append(
             float(
@@ -90,7 +94,9 @@ def one_coin(
         )
         p, r = fit(q)
         gain = bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
-        converged = bool(abs(gain) < tol * max(np.sum(said.weight), 1))
+        converged = bool(abs(gain) < tol * weight)
+        if progress is not None:
+            progress(len(bounds), n_iter)
     r = np.clip(r, 0, 1)
     same = np.sum(p**2)
     chance = r * same + (1 - r) * (1 - same) / max(K - 1, 1)

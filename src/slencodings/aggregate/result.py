@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Called with how many iterations are done, and how many there can be: a method that converges
+# ends before, so that the time left by this is the most that it takes.
+Progress: TypeAlias = Callable[[int, int], None]
 
 
 class Aggregate(NamedTuple):

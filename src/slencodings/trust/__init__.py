@@ -5,6 +5,7 @@ No gold labels are needed: an annotation is worth what it tells about the others
 
 from slencodings.trust.learn import learn_trust
 from slencodings.trust.objective import Ridge
+from slencodings.trust.sample import sample_items
 from slencodings.trust.value import Trust
 
-__all__ = ["Ridge", "Trust", "learn_trust"]
+__all__ = ["Ridge", "Trust", "learn_trust", "sample_items"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,7 @@ def learn_trust(
     ridge: Ridge | None = None,
     max_levels: int = 20,
     rng: np.random.Generator | int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Trust:
     """Learn what annotations are worth by predicting each from the others on its item.
 
@@ -38,6 +40,8 @@ def learn_trust(
     ridge : how strongly to hold back each part; chosen on held-out items when absent
     max_levels : if more values than these are stated, as many of their quantiles are the levels
     rng : a generator or the seed of one, for the items held out
+    progress : called with through how many annotations it went, one by one and again in every
+        iteration, and through how many it may have to; what a fit did not need to counts as done
 
     Examples
     --------
@@ -72,10 +76,13 @@ def learn_trust(
     votes = objective.votes(item, who, level, y, a, M, L)
     parts = Parts(by_annotator, len(levels) > 0, meaning)
     losses = {"votes": objective.losses(votes, np.full(len(votes.item), 0.5), np.eye(K)).mean()}
+    pairs = objective.folds(votes, np.random.default_rng(rng)) if ridge is None else []
+    chosen_from = objective.trials(parts) * sum(len(train.item) for train, _ in pairs)
+    went = _counter(progress, objective.MOST * (chosen_from + len(votes.item)))
     if ridge is None:
-        ridge, held_out = objective.choose(votes, parts, np.random.default_rng(rng))
+        ridge, held_out = objective.choose(pairs, parts, went)
         losses |= {} if math.isnan(held_out) else {"held_out": held_out}
-    found, converged = objective.fit(votes, parts, ridge)
+    found, converged = objective.fit(votes, parts, ridge, went=went)
     losses["learned"] = objective.losses(votes, found.worth(votes), found.C).mean()
     top = found.level.max()
     worth = np.exp(found.scale + found.annotator + top)
@@ -95,6 +102,19 @@ def learn_trust(
         from_uncertainty=stated is None,
         converged=converged,
     )
+
+
+def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
+    """What adds up how far it went and tells it."""
+    done = 0
+
+    def went(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    return went
 
 
 def _levels(x: Floats, most: int) -> Floats:

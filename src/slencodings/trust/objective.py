@@ -10,6 +10,7 @@ loss = sum_q (log den_q - sum_k y_qk log num_qk)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ _SCALE, _PART, _LEAK = math.log(1e4), math.log(1e2), 15.0
 # More annotations than these choose no better strength of the ridges, nor do more digits.
 _ENOUGH, _ROUGHLY = 50_000, 1e-7
 _GRID = (0.1, 1.0, 10.0)
+# Iterations of a fit.
+MOST = 500
 
 
 class Ridge(NamedTuple):
@@ -233,11 +236,17 @@ def _unpack(x: Floats, votes: Votes, parts: Parts, free: NDArray[np.bool_]) -> L
 
 
 def fit(
-    votes: Votes, parts: Parts, ridge: Ridge, start: Learned | None = None, tol: float = 1e-9
+    votes: Votes,
+    parts: Parts,
+    ridge: Ridge,
+    start: Learned | None = None,
+    tol: float = 1e-9,
+    went: Callable[[int], None] = lambda rows: None,
 ) -> tuple[Learned, bool]:
     """Minimise the objective by L-BFGS-B; and whether it came to an end.
 
     It starts from worth 1 and five percent of leak, and ends where a step gains less than `tol`.
+    `went` is told through how many annotations it went; in the end also those it did not need to.
     """
     from scipy.optimize import minimize
 
@@ -258,31 +267,44 @@ def fit(
         jac=True,
         method="L-BFGS-B",
         bounds=np.stack([low[free], bound[free]], axis=1),
-        options={"maxiter": 500, "ftol": tol, "gtol": 1e-6},
+        callback=lambda x: went(len(votes.item)),
+        options={"maxiter": MOST, "ftol": tol, "gtol": 1e-6},
     )
+    went((MOST - int(found.nit)) * len(votes.item))
     return _unpack(found.x, votes, parts, free), bool(found.success)
 
 
-def choose(
-    votes: Votes, parts: Parts, rng: np.random.Generator, n_folds: int = 3
-) -> tuple[Ridge, float]:
-    """The ridges under which held-out items are predicted best, one after the other; and how well.
-
-    Each item is in one of the folds, and its votes are predicted with what the others taught.
-    """
+def folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tuple[Votes, Votes]]:
+    """Votes to learn from and votes of other items to predict; each item is predicted once."""
     N, R = votes.sizes[0], len(votes.item)
     fold = rng.permutation(N) % n_folds
     if R > _ENOUGH:
         votes = votes.some(rng.random(N) < _ENOUGH / R)
         fold = fold[: votes.sizes[0]]
     pairs = [(votes.some(fold != f), votes.some(fold == f)) for f in range(n_folds)]
-    pairs = [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
+    return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
+
+
+def trials(parts: Parts) -> int:
+    """How many ridges `choose` tries."""
+    return 1 + (len(_GRID) - 1) * sum(parts)
+
+
+def choose(
+    pairs: list[tuple[Votes, Votes]],
+    parts: Parts,
+    went: Callable[[int], None] = lambda rows: None,
+) -> tuple[Ridge, float]:
+    """The ridges under which held-out items are predicted best, one after the other; and how well.
+
+    `pairs` are `folds`: what is predicted, with what the others taught.
+    """
     starts: list[Learned | None] = [None] * len(pairs)
 
     def held_out(ridge: Ridge) -> float:
         total = []
         for f, (train, test) in enumerate(pairs):
-            starts[f] = at = fit(train, parts, ridge, starts[f], _ROUGHLY)[0]
+            starts[f] = at = fit(train, parts, ridge, starts[f], _ROUGHLY, went)[0]
             total.append(losses(test, at.worth(test), at.C))
         return float(np.mean(np.concatenate(total)))
 

@@ -26,12 +26,14 @@ def learn_from(
     seed: int = 0,
     most_meant: int,
     missing: Any = "error",
+    progress: Callable[[int, int], None] | None = None,
     **how: Any,
 ) -> Trust:
     """Learn trust from a table, and tell what was learned.
 
     Confidence is taken as stated, on whatever scale that is. Beyond `most_meant` labels, what a
-    vote says about others is not learned. `how` goes to `from_table`: labels, duplicates.
+    vote says about others is not learned. `progress` is as in `learn_trust`. `how` goes to
+    `from_table`: labels, duplicates.
     """
     # Only confidence that was stated can be compared, so what is missing is not trusted here.
     absent = "error" if missing == "error" else "drop"
@@ -40,7 +42,7 @@ def learn_from(
     step("learning", None, "")
     few = len(said.labels) <= most_meant
     try:
-        trust = learn_trust(said, stated, meaning=few, rng=seed)
+        trust = learn_trust(said, stated, meaning=few, rng=seed, progress=progress)
     except ValueError as error:
         raise ValueError(f"{error} Pass trust='none' to fuse without learning.") from error
     _tell(trust, say)

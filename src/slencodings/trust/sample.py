@@ -1,0 +1,83 @@
+"""A sample of a large table that is enough to learn whom to trust."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import narwhals as nw
+
+from slencodings.columns import ANNOTATOR, ITEM, check_names, identifier, open_table
+
+# A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
+# then x -> x**5 modulo P takes every number to another one.
+_P, _A = 2**31 - 1, 1_181_783_497
+
+
+def sample_items(
+    table: Any,
+    *,
+    item: str,
+    annotator: str,
+    share: float = 0.1,
+    per_annotator: int = 100,
+    seed: int = 0,
+) -> Any:
+    """Take all annotations of some of the items that two or more annotators share.
+
+    p_i = max(share, per_annotator / n_i),   n_i the fewest such items that an annotator of i has
+
+    So each annotator keeps about `per_annotator` items, or all if they have fewer, and busy ones
+    `share` of theirs. Whether an item is taken depends on its place among the sorted items and on
+    the seed alone: the sample is the same in every engine and for any order or partition of rows.
+
+    Parameters
+    ----------
+    table : as in `fuse_table`; the result is of the same kind, and lazy where the table is
+    item, annotator : column names; rows that lack one of them are left out
+    share : in [0, 1], how many of the items to take
+    per_annotator : the items that each annotator should keep
+    seed : a whole number of at least 0
+
+    Examples
+    --------
+    >>> said = {"item": [1, 1, 2, 2, 3], "who": ["ann", "bob", "ann", "bob", "bob"]}
+    >>> sample_items(said, item="item", annotator="who", share=1)["item"]
+    array([1, 1, 2, 2])
+    """
+    _check(share, per_annotator, seed)
+    frame, give_back = open_table(table)
+    schema = frame.collect_schema()
+    check_names(schema.names(), [("item", item), ("annotator", annotator)])
+    frame = frame.with_columns(
+        identifier(schema, item).alias(ITEM), identifier(schema, annotator).alias(ANNOTATOR)
+    ).filter(~nw.col(ITEM).is_null() & ~nw.col(ANNOTATOR).is_null())
+    # Who said something twice about an item has one of it.
+    said = frame.select(ITEM, ANNOTATOR).unique()
+    several = said.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
+    said = said.join(several.select(ITEM), on=ITEM, how="semi")
+    counts = said.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
+    items = said.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
+    items = items.with_row_index("sle_at", order_by=ITEM)
+    enough = nw.max_horizontal(nw.lit(float(share)), per_annotator / nw.col("sle_n"))
+    taken = items.filter(_lot(nw.col("sle_at"), seed) < enough).select(ITEM)
+    sample = frame.join(taken, on=ITEM, how="semi").drop(ITEM, ANNOTATOR)
+    return give_back(sample, {"share": share, "per_annotator": per_annotator, "seed": seed})
+
+
+def _lot(place: nw.Expr, seed: int) -> nw.Expr:
+    """A number in [0, 1) for each place, as if drawn at random."""
+    x = (place.cast(nw.Int64) * _A + (seed * 7_919 + 1) % _P) % _P
+    for _ in range(2):
+        square = x * x % _P
+        x = (square * square % _P * x + 12_345) % _P
+    return x / _P
+
+
+def _check(share: Any, per_annotator: Any, seed: Any) -> None:
+    if not (isinstance(share, Real) and 0 <= float(share) <= 1):
+        raise ValueError(f"`share` must be a number in [0, 1]; {share!r} came. 0.1 is usual.")
+    whole = {"per_annotator": per_annotator, "seed": seed}
+    for name, value in whole.items():
+        if not isinstance(value, Integral) or value < 0:
+            raise ValueError(f"`{name}` must be a whole number of at least 0; {value!r} came.")
