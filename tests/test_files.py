@@ -144,7 +144,7 @@ def test_every_output_holds_the_numbers_of_fuse_table(tmp_path: Path, target: st
 
 def test_the_long_form_is_that_of_fuse_table(tmp_path: Path):
     table = crowd()
-    result, _, _ = encode(tmp_path, as_bytes(table, "csv"), "crowd.csv", "out.csv", wide=False)
+    result, _, _ = encode(tmp_path, as_bytes(table, "csv"), "crowd.csv", "out.csv", form="long")
     assert_same(result, slencodings.fuse_table(table, **ROLES, form="long"))
 
 
@@ -388,7 +388,7 @@ def test_an_error_in_the_middle_leaves_neither_data_nor_note(
 
 def test_rows_come_in_the_order_of_items_and_labels(tmp_path: Path):
     content = as_bytes(crowd(), "csv")
-    result, _, _ = encode(tmp_path, content, "crowd.csv", "out.csv", wide=False)
+    result, _, _ = encode(tmp_path, content, "crowd.csv", "out.csv", form="long")
     pairs: Sequence[tuple[str, str]] = list(zip(result["item"], result["label"], strict=True))
     assert pairs == sorted(pairs)
 

@@ -472,7 +472,7 @@ def test_names_with_dots_words_for_labels_and_stored_trust_are_read(tmp_path: Pa
     mturk = {"Input.id": [1, 1, 2], "WorkerId": ["x", "y", "x"], "Answer.q": [1, 2, 2]}
     source = write(tmp_path / "in.parquet", mturk)
     columns = {"item": "Input.id", "label": "Answer.q"}
-    about = encode(source, tmp_path / "long.csv", columns=columns, labels=["2", "1"], wide=False)
+    about = encode(source, tmp_path / "long.csv", columns=columns, labels=["2", "1"], form="long")
     assert about["labels"] == [2, 1]
     assert pl.read_csv(tmp_path / "long.csv/*.csv").columns[:2] == ["Input.id", "label"]
     kept = tmp_path / "trust.json"

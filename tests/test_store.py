@@ -147,7 +147,7 @@ def test_any_batches_in_any_order_give_what_one_run_gives(
         add(folder, part(table, which), **how, labels=["10", "2", "no"] if few else None)
     shown: dict[str, Any] = {"prior_weight": 3.0, "values": ["belief", "uncertainty", "alpha"]}
     expected = slencodings.fuse_table(table, **ROLES, **how, **shown, form=form)
-    assert_same(opinions(folder, wide=form == "wide", **shown), expected)
+    assert_same(opinions(folder, form=form, **shown), expected)
 
 
 def test_old_annotations_are_not_read_again(tmp_path: Path):
@@ -432,7 +432,7 @@ def test_trust_is_kept_in_the_store(tmp_path: Path):
     roles = {name: name for name in table}
     for form in ("wide", "long"):
         expected = slencodings.fuse_table(table, **roles, trust=trust, form=form)
-        assert_same(opinions(tmp_path, wide=form == "wide"), expected)
+        assert_same(opinions(tmp_path, form=form), expected)
 
 
 def test_another_trust_is_refused(tmp_path: Path):

@@ -35,6 +35,7 @@ __all__ = [
     "triage",
     "trust",
     "unfuse",
+    "weighted_rows",
 ]
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         smooth,
     )
     from slencodings.tables import dense, fuse_evidence, fuse_table
+    from slencodings.targets import weighted_rows
 else:
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.
@@ -76,6 +78,7 @@ else:
             "comparison",
             "annotators",
             "evaluation",
+            "targets",
         )
         for home in homes if name in __all__ else ():
             module = import_module(f"{__name__}.{home}")

@@ -3,77 +3,15 @@
 from __future__ import annotations
 
 import io
+import shlex
 import signal
 import sys
 import traceback
-from typing import Annotated, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import typer
 
-from slencodings.options import (
-    TOOLS,
-    Again,
-    Bootstrap,
-    Budget,
-    Capacity,
-    Column,
-    Conflict,
-    Duplicates,
-    Engine,
-    Epochs,
-    FeatureItem,
-    Features,
-    Folds,
-    Goal,
-    Gold,
-    Groups,
-    Held,
-    HowFused,
-    IfDuplicate,
-    IfMissing,
-    In,
-    InFormat,
-    Into,
-    LabelColumn,
-    Labels,
-    LearnTrust,
-    Limit,
-    Master,
-    Memory,
-    Methods,
-    Missing,
-    Model,
-    Number,
-    Objective,
-    OnEngine,
-    Operator,
-    Out,
-    Predictions,
-    PriorWeight,
-    Question,
-    Quiet,
-    SaveTrust,
-    Scale,
-    Seed,
-    Smoothing,
-    SortBy,
-    Target,
-    Text,
-    Trust,
-    Trusted,
-    Values,
-    Verbose,
-    Version,
-    WhatFor,
-    WhatLoss,
-    Wide,
-    check_engine,
-    check_output,
-    check_trust,
-    in_options,
-    scale_of,
-    words,
-)
+from slencodings import options as o
 from slencodings.screen import notes, show
 from slencodings.verbs import Found, Read, on_a_crowd
 
@@ -90,41 +28,41 @@ app = typer.Typer(
 
 
 @app.callback()
-def options(version: Version = False) -> None:
+def options(version: o.Version = False) -> None:
     """Options before the verb."""
 
 
 @app.command()
 def encode(
-    source: In,
-    target: Out = None,
-    into: Into = None,
-    again: Again = False,
-    engine: OnEngine = Engine.duckdb,
-    master: Master = None,
-    memory: Memory = None,
-    format: InFormat = None,
-    question: Question = None,
-    item: Column = None,
-    annotator: Column = None,
-    label: LabelColumn = None,
-    confidence: Number = None,
-    uncertainty: Number = None,
-    reliability: Number = None,
-    confidence_scale: Scale = None,
-    labels: Labels = None,
-    missing: IfMissing = Missing.error,
-    duplicates: IfDuplicate = Duplicates.all,
-    trust: Trust = "none",
-    save_trust: SaveTrust = None,
-    seed: Seed = None,
-    smoothing: Smoothing = None,
-    prior_weight: PriorWeight = 2.0,
-    operator: HowFused = Operator.cumulative,
-    wide: Wide = None,
-    values: Values = "belief,uncertainty,probability",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    source: o.In,
+    target: o.Out = None,
+    into: o.Into = None,
+    again: o.Again = False,
+    engine: o.OnEngine = o.Engine.duckdb,
+    master: o.Master = None,
+    memory: o.Memory = None,
+    format: o.InFormat = None,
+    question: o.Question = None,
+    item: o.Column = None,
+    annotator: o.Column = None,
+    label: o.LabelColumn = None,
+    confidence: o.Number = None,
+    uncertainty: o.Number = None,
+    reliability: o.Number = None,
+    confidence_scale: o.Scale = None,
+    labels: o.Labels = None,
+    missing: o.IfMissing = o.Missing.error,
+    duplicates: o.IfDuplicate = o.Duplicates.all,
+    trust: o.Trust = "none",
+    save_trust: o.SaveTrust = None,
+    seed: o.Seed = None,
+    smoothing: o.Smoothing = None,
+    prior_weight: o.PriorWeight = 2.0,
+    operator: o.HowFused = o.Operator.cumulative,
+    form: o.InForm = None,
+    values: o.Values = "belief,uncertainty,probability",
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
 ) -> None:
     """Fuse files of annotations into a file of opinions, one per item.
 
@@ -132,19 +70,20 @@ def encode(
     confidence, reliability) and what was found is said. With --into, the annotations are added to
     evidence that is kept, and opinions are of all that is in it; it may itself be IN.
     """
-    check_output(target, into, again)
-    scale = scale_of(confidence_scale)
-    check_trust(
+    o.check_output(target, into, again)
+    scale = o.scale_of(confidence_scale)
+    o.check_trust(
         trust,
         scale,
         {"--reliability": reliability, "--smoothing": smoothing}
-        | {"--operator": None if operator == Operator.cumulative else operator},
+        | {"--operator": None if operator == o.Operator.cumulative else operator},
         {"--save-trust": save_trust, "--seed": seed},
     )
-    tool = format if format in TOOLS else None
-    alone = {"--into": into, "--memory": memory, "--question": question, "--format": tool}
-    alone |= {"--save-trust": save_trust, "--seed": seed}
-    check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
+    tool = format if format in o.TOOLS else None
+    shape = form if form in (o.Form.lists, o.Form.weights) else None
+    alone = {"--form": shape, "--format": tool, "--question": question, "--into": into}
+    alone |= {"--memory": memory, "--save-trust": save_trust, "--seed": seed}
+    o.check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
     with notes(quiet) as (tell, progress):
         # All that was learned is a detail of many lines.
         say = tell if verbose else lambda what, text: None if what == "detail" else tell(what, text)
@@ -158,19 +97,19 @@ def encode(
                 "reliability": reliability,
             },
             "confidence_scale": scale,
-            "labels": words(labels),
+            "labels": o.words(labels),
             "trust": trust,
             "smoothing": smoothing,
             "prior_weight": prior_weight,
             "operator": operator.value,
-            "wide": wide,
-            "values": list(dict.fromkeys(words(values) or [])),
+            "form": form.value if form else None,
+            "values": list(dict.fromkeys(o.words(values) or [])),
             "missing": missing.value,
             "duplicates": duplicates.value,
             "format": format.value if format else None,
             "say": say,
         }
-        if engine == Engine.spark and target is not None:
+        if engine == o.Engine.spark and target is not None:
             from slencodings import spark
 
             about = spark.encode(source, target, master=master, **how)
@@ -190,11 +129,11 @@ def encode(
 def compare(
     read: Read,
     *,
-    gold: Gold = None,
-    method: Methods = None,
-    folds: Folds = 5,
-    bootstrap: Bootstrap = 1000,
-    seed: Seed = None,
+    gold: o.Gold = None,
+    method: o.Methods = None,
+    folds: o.Folds = 5,
+    bootstrap: o.Bootstrap = 1000,
+    seed: o.Seed = None,
 ) -> Found:
     """Show which encoding fits this crowd, on votes that were held out.
 
@@ -230,7 +169,7 @@ def compare(
 @app.command()
 @on_a_crowd
 def reliability(
-    read: Read, *, sort: SortBy = None, groups: Groups = 20, seed: Seed = None
+    read: Read, *, sort: o.SortBy = None, groups: o.Groups = 20, seed: o.Seed = None
 ) -> Found:
     """Show whom to trust: a row for each annotator, with intervals.
 
@@ -258,13 +197,13 @@ def reliability(
 def triage(
     read: Read,
     *,
-    budget: Budget = None,
-    target: Target = 0.2,
-    conflict: Conflict = 0.5,
-    goal: WhatFor = Goal.label,
-    capacity: Capacity = None,
-    limit: Limit = 20,
-    seed: Seed = None,
+    budget: o.Budget = None,
+    target: o.Target = 0.2,
+    conflict: o.Conflict = 0.5,
+    goal: o.WhatFor = o.Goal.label,
+    capacity: o.Capacity = None,
+    limit: o.Limit = 20,
+    seed: o.Seed = None,
 ) -> Found:
     """Say which items to annotate next, how often and by whom, and where opinions conflict.
 
@@ -274,8 +213,12 @@ def triage(
     from slencodings.triage import triage as sorted_out
 
     told = read()
-    read.progress("learning", 0, None, "")
-    opinion, trusted, doubt = weigh(told, seed=seed or 0, say=read.say)
+    opinion, trusted, doubt = weigh(
+        told,
+        seed=seed or 0,
+        say=read.say,
+        progress=lambda done, total: read.progress("learning", done, total, ""),
+    )
     found = sorted_out(
         opinion,
         told.annotations,
@@ -298,20 +241,42 @@ def triage(
 
 @app.command()
 @on_a_crowd
+def report(
+    read: Read,
+    *,
+    output: o.PageOut,
+    target: o.Target = 0.2,
+    conflict: o.Conflict = 0.5,
+    seed: o.Seed = None,
+) -> Found:
+    """Make one page to look at: items, annotators, labels, and what to do next.
+
+    It is one file that opens from disk, needs no network and prints well. Without a column of
+    reliability, trust is learned from the crowd.
+    """
+    from slencodings.report.page import make_page
+
+    command = shlex.join(["sle", *sys.argv[1:]])
+    make_page(read, output, command=command, target=target, conflict=conflict, seed=seed or 0)
+    return Found([], {}, lambda: None)
+
+
+@app.command()
+@on_a_crowd
 def train(
     read: Read,
     *,
-    features: Features,
-    model: Model,
-    feature_item: FeatureItem = None,
-    text: Text = None,
-    predictions: Predictions = None,
-    gold: Gold = None,
-    trust: LearnTrust = Trusted.none,
-    objective: WhatLoss = Objective.reverse_kl,
-    epochs: Epochs = 100,
-    test: Held = 0.2,
-    seed: Seed = None,
+    features: o.Features,
+    model: o.Model,
+    feature_item: o.FeatureItem = None,
+    text: o.Text = None,
+    predictions: o.Predictions = None,
+    gold: o.Gold = None,
+    trust: o.LearnTrust = o.Trusted.none,
+    objective: o.WhatLoss = o.Objective.reverse_kl,
+    epochs: o.Epochs = 100,
+    test: o.Held = 0.2,
+    seed: o.Seed = None,
 ) -> Found:
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
     from slencodings import models
@@ -326,8 +291,8 @@ def train(
     X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
-    given = "learned" if trust == Trusted.learned else told.reliability
-    to_opinions = objective in (Objective.reverse_kl, Objective.forward_kl)
+    given = "learned" if trust == o.Trusted.learned else told.reliability
+    to_opinions = objective in (o.Objective.reverse_kl, o.Objective.forward_kl)
     if told.reliability is not None and not to_opinions:
         read.say("note", f"{objective.value} learns from plain votes; reliability is not used")
         given = None
@@ -354,12 +319,12 @@ def train(
 def evaluate(
     read: Read,
     *,
-    features: Features,
-    model: Model,
-    feature_item: FeatureItem = None,
-    text: Text = None,
-    predictions: Predictions = None,
-    gold: Gold = None,
+    features: o.Features,
+    model: o.Model,
+    feature_item: o.FeatureItem = None,
+    text: o.Text = None,
+    predictions: o.Predictions = None,
+    gold: o.Gold = None,
 ) -> Found:
     """Score a trained model's opinions against a crowd it has not seen, and against gold."""
     from slencodings import models
@@ -389,17 +354,19 @@ def _show_row(row: dict[str, Any]) -> None:
 
 @app.command()
 def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated crowd.")] = 0,
-    save: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.csv", help="Write the crowd, to try `sle encode` on it."),
-    ] = None,
-    verbose: Verbose = False,
+    seed: o.CrowdSeed = 0,
+    save: o.CrowdOut = None,
+    report: o.DemoPage = "sle-demo.html",
+    verbose: o.Verbose = False,
 ) -> None:
     """Tell the whole story on real handwritten digits and simulated annotators."""
-    from slencodings.demo import tell
+    from slencodings.demo import make_report, tell
+    from slencodings.report.page import check_page
 
+    check_page(report, save or "-")
     tell(seed, save)
+    with notes(quiet=False) as (_, progress):
+        make_report(seed, report, progress)
 
 
 def main() -> NoReturn:
@@ -436,7 +403,7 @@ def _fail(error: Exception) -> NoReturn:
     if {"-v", "--verbose"} & set(sys.argv):
         traceback.print_exception(error)
     known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
-    text = in_options(str(error)) if known else f"{type(error).__name__}: {error}"
+    text = o.in_options(str(error)) if known else f"{type(error).__name__}: {error}"
     typer.echo(f"error: {text}", err=True)
     if not known:
         typer.echo("This should not happen; -v shows where it came from.", err=True)

@@ -71,6 +71,34 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
     say(f"  sle compare {name}")
 
 
+def make_report(
+    seed: int,
+    page: str,
+    progress: Callable[[str, float, float | None, str], None] = lambda *_: None,
+    say: Say = print,
+) -> None:
+    """Write the page about the crowd, and say where it is."""
+    from slencodings.report import render, summarise
+    from slencodings.report.page import write_page
+    from slencodings.report.render import chart_library
+
+    try:
+        chart_library()
+    except ImportError as error:
+        say(f"\nThere would be a page to look at, but {error}")
+        return
+    found = summarise(
+        digits_crowd(rng=seed).annotations,
+        seed=seed,
+        name="Handwritten digits, read by simulated people",
+        made={"command": f"sle demo --seed {seed}"},
+        progress=lambda what, done, total: progress(what, done, total, "steps"),
+    )
+    size, where = write_page(render(found), page), Path(page).resolve()
+    say(f"\nA page about this crowd, {size}, to open in a browser: {where}")
+    say("Of a crowd of yours: sle report crowd.csv -o report.html")
+
+
 def _hardest(target: Opinion) -> int:
     """The image whose two likeliest readings are closest."""
     best = np.sort(target.belief, axis=-1)

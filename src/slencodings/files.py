@@ -47,11 +47,11 @@ from slencodings.store import (
     rows_of,
 )
 from slencodings.survey import Duplicates, Rows, count_duplicates
-from slencodings.tables import Form, opinions, sums
+from slencodings.tables import opinions, sums
+from slencodings.targets import Form, shaped, usual_form
 from slencodings.trust.obtain import load
 from slencodings.writers import WRITERS, check_place, check_target, disk_errors, replacing
 
-MOST_WIDE_LABELS = 20
 # Past this, counting who said something twice costs more than the fusing itself.
 MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
 
@@ -140,7 +140,7 @@ def fuse_files(
     *,
     target: Path,
     writer: str,
-    wide: bool | None = None,
+    form: Form | None = None,
     save_trust: str | None = None,
     step: Step,
     say: Say,
@@ -150,7 +150,7 @@ def fuse_files(
 
     Parameters
     ----------
-    wide : a row per item, or per item and label; wide up to 20 labels if not said
+    form : one of `targets.FORMS`; wide up to 20 labels and long beyond, if not said
     save_trust : where to keep what was learned
     how : passed to `fuse_table`: smoothing, prior_weight, operator, values
     """
@@ -161,7 +161,7 @@ def fuse_files(
         found = survey_files(connection, source, reading, stored=stored, step=step, say=say)
         chosen, rows = found.chosen, found.rows
         _note(rows, source, reading.duplicates, say)
-        frame, about = opinions(rows, form=_form(wide, rows.labels), name=chosen["item"], **how)
+        opined, about = _opinions(rows, form, name=chosen["item"], **how)
         about |= {"version": __version__, "source": source.name, "columns": chosen}
         about |= {"files": len(source.files)} if len(source.files) > 1 else {}
         about |= {"confidence_scale": described(found.scale)} if "confidence" in chosen else {}
@@ -173,7 +173,7 @@ def fuse_files(
             about |= {} if rows.trust.from_uncertainty else {"confidence_scale": "as stated"}
             beside |= {Path(save_trust): rows.trust.to_json()} if save_trust else {}
         step("fusing", rows.counts["rows"], "rows")
-        about["written"] = write(connection, frame.to_native(), target, writer, about, beside)
+        about["written"] = write(connection, opined, target, writer, about, beside)
         if trust == "none" and "annotator" in chosen and "reliability" not in chosen:
             _recommend_trust(rows.counts, about["written"], say)
     return about
@@ -272,7 +272,7 @@ def _fuse_sums(
     *,
     name: str,
     writer: str,
-    wide: bool | None = None,
+    form: Form | None = None,
     save_trust: None = None,
     **how: Any,
 ) -> tuple[Relation, dict[str, Any]]:
@@ -280,11 +280,23 @@ def _fuse_sums(
     smoothing = store.smoothing if store.trust is None else None
     _check_finite(smoothing, writer, how)
     how |= {"smoothing": smoothing, "name": store.item, "summed": True}
-    frame, about = opinions(rows_of(total, store), form=_form(wide, store.labels), **how)
+    opined, about = _opinions(rows_of(total, store), form, **how)
     about |= {"version": __version__, "source": name, "batches": store.batches}
     about |= {"rows": sum(batch["rows"] for batch in store.batches)}
     about |= {"trust_from": "of the store", "trust": store.trust} if store.trust else {}
-    return frame.to_native(), about
+    return opined, about
+
+
+def _opinions(rows: Rows, form: Form | None, **how: Any) -> tuple[Relation, dict[str, Any]]:
+    """Fused opinions in a form, and how they were made."""
+    form = usual_form(form, len(rows.labels))
+    if form in ("wide", "long"):
+        frame, about = opinions(rows, form=form, **how)
+        return frame.to_native(), about
+    if form == "weights":
+        how["values"] = ["probability"]
+    frame, about = opinions(rows, form="wide", **how)
+    return shaped(frame.to_native(), form, about["labels"]), about | {"form": form}
 
 
 def _check_finite(smoothing: float | None, writer: str, how: Mapping[str, Any]) -> None:
@@ -293,11 +305,6 @@ def _check_finite(smoothing: float | None, writer: str, how: Mapping[str, Any]) 
             "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
             "Write .parquet or .csv, or pass a smoothing such as 0.01."
         )
-
-
-def _form(wide: bool | None, labels: Sequence[Any]) -> Form:
-    wide = len(labels) <= MOST_WIDE_LABELS if wide is None else wide
-    return "wide" if wide else "long"
 
 
 def _recommend_trust(counts: Mapping[str, int], written: int, say: Say) -> None:

@@ -20,6 +20,7 @@ Objective = StrEnum(
 )
 Trusted = StrEnum("Trusted", ["none", "learned"])
 Engine = StrEnum("Engine", ["duckdb", "spark"])
+Form = StrEnum("Form", ["wide", "long", "lists", "weights"])
 Goal = StrEnum("Goal", ["label", "probability", "uncertainty"])
 
 
@@ -145,7 +146,7 @@ def in_options(message: str) -> str:
     >>> in_options("Pass missing='drop', or confidence_scale=(1, 5), or labels=['a', 'b c'].")
     "Pass --missing drop, or --confidence-scale 1-5, or --labels 'a,b c'."
     """
-    message = re.sub(r"form='(long|wide)'", r"--\1", message)
+    message = re.sub(r"form='(long|wide)'", r"--form \1", message)
     message = re.sub(r"confidence_scale=\((\S+), (\S+)\)", r"--confidence-scale \1-\2", message)
     message = message.replace("`confidence_scale`", "--confidence-scale")
     message = message.replace("again=True", "--again").replace("`memory`", "--memory")
@@ -296,10 +297,12 @@ PriorWeight = Annotated[
     ),
 ]
 HowFused = Annotated[Operator, typer.Option(help="How opinions are fused.")]
-Wide = Annotated[
-    bool | None,
+InForm = Annotated[
+    Form | None,
     typer.Option(
-        "--wide/--long", help="A row per item, or per item and label.  [default: wide to 20 labels]"
+        help="A row per item (wide), per item and label (long), per item with lists in the order "
+        "of the labels, or per item and possible label with its weight.  [default: wide to 20 "
+        "labels, then long]"
     ),
 ]
 Values = Annotated[
@@ -374,3 +377,13 @@ Verbose = Annotated[
 Version = Annotated[
     bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
 ]
+
+PageOut = Annotated[
+    str, typer.Option("--output", "-o", metavar="PAGE.html", help="Where to write the page.")
+]
+CrowdSeed = Annotated[int, typer.Option(min=0, help="Seed of the simulated crowd.")]
+CrowdOut = Annotated[
+    str | None,
+    typer.Option(metavar="FILE.csv", help="Write the crowd, to try `sle encode` on it."),
+]
+DemoPage = Annotated[str, typer.Option(metavar="PAGE.html", help="Where to write its report.")]

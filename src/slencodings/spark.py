@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 
@@ -36,10 +36,10 @@ from slencodings.hadoop import (
 from slencodings.screen import notes
 from slencodings.survey import Duplicates, Missing, Rows, survey
 from slencodings.tables import as_learned, opinions
+from slencodings.targets import Form, usual_form
 from slencodings.trust.obtain import load
 from slencodings.trust.value import Trust
 
-MOST_WIDE_LABELS = 20
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
 
@@ -52,7 +52,7 @@ def encode(
     columns: Mapping[str, Any] | None = None,
     confidence_scale: Any = None,
     labels: Sequence[str] | None = None,
-    wide: bool | None = None,
+    form: Form | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "all",
     format: str | None = None,
@@ -73,7 +73,7 @@ def encode(
     format : parquet, csv, tsv or jsonl, if the names of the files do not tell
     trust : "none", or the name of a file with a stored one
     patience : seconds to wait for a worker when there is none
-    confidence_scale, labels, wide, missing, duplicates : as in `sle encode`
+    confidence_scale, labels, form (wide or long), missing, duplicates : as in `sle encode`
     how : passed to `fuse_table`: smoothing, prior_weight, operator, values
     """
     writer = _writer(target)
@@ -97,9 +97,8 @@ def encode(
         say("read", f"{len(files):,} files: {rows.counts['rows']:,} rows, {some(rows.labels)}")
         if rows.counts["unlabelled"]:
             say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
-        wide = len(rows.labels) <= MOST_WIDE_LABELS if wide is None else wide
-        form = "wide" if wide else "long"
-        frame, about = opinions(rows, form=form, name=chosen["item"], **how)
+        form = usual_form(form, len(rows.labels))
+        frame, about = opinions(rows, form=cast("Any", form), name=chosen["item"], **how)
         about |= {"version": __version__, "source": sources, "files": len(files)}
         about |= {"columns": chosen, "missing": missing, "duplicates": duplicates, **rows.counts}
         if "confidence" in chosen:
@@ -303,7 +302,7 @@ def _command(
     smoothing: o.Smoothing = None,
     prior_weight: o.PriorWeight = 2.0,
     operator: o.HowFused = o.Operator.cumulative,
-    wide: o.Wide = None,
+    form: o.InForm = None,
     values: o.Values = "belief,uncertainty,probability",
     patience: Annotated[float, typer.Option(help="Seconds to wait for workers.")] = PATIENCE,
     quiet: o.Quiet = False,
@@ -316,7 +315,7 @@ def _command(
         "columns": columns,
         "confidence_scale": o.scale_of(confidence_scale, learned=False),
         "labels": o.words(labels),
-        "wide": wide,
+        "form": form.value if form else None,
         "missing": missing.value,
         "duplicates": duplicates.value,
         "format": format.value if format else None,

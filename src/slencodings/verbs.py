@@ -77,10 +77,12 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     """A command from a verb: with the options by which a crowd is read, and its rows written.
 
     typer reads the options of a command off its signature, which is put together here from those
-    above and the verb's own.
+    above and the verb's own. A verb that has an `output` of its own writes that itself.
     """
-    shared = list(inspect.signature(_options, eval_str=True).parameters.values())
     _, *own = inspect.signature(verb, eval_str=True).parameters.values()
+    names = {p.name for p in own}
+    options = inspect.signature(_options, eval_str=True).parameters.values()
+    shared = [p for p in options if p.name not in names]
     ends = [p for p in shared if p.name in ("quiet", "verbose")]
     merged = [*(p for p in shared if p not in ends), *own, *ends]
 
@@ -88,7 +90,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         from slencodings.crowds import read_crowd
         from slencodings.writers import check_rows_target, write_rows
 
-        source, output = given["source"], given["output"]
+        source, output = given["source"], None if "output" in names else given["output"]
         if output is not None:
             check_rows_target(output, source)
         roles = ("item", "annotator", "label", "confidence", "uncertainty", "reliability")

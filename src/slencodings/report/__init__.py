@@ -1,0 +1,9 @@
+"""One page to look at: what a crowd said, item by item and person by person.
+
+`summarise` collects plain numbers and text, `render` makes one file of them that needs no other.
+"""
+
+from slencodings.report.render import render
+from slencodings.report.summarise import summarise
+
+__all__ = ["render", "summarise"]

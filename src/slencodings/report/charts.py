@@ -1,0 +1,387 @@
+"""The charts of a report, as specifications for Vega-Lite.
+
+Colours are names in the style sheet, so that light, dark and print need no second chart. Values are
+in the order to be shown (`sort` is null), and names from data are nothing but values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Spec = dict[str, Any]
+
+# Annotators in the chart of reliability: all, or as many of the highest and the lowest.
+MOST_RANKED = 40
+KINDS = {"few": "too few opinions", "conflict": "conflict", "settled": "settled"}
+_CONFIG: Spec = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "aria": False,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)",
+        "titleColor": "var(--muted)",
+        "domainColor": "var(--line)",
+        "tickColor": "var(--line)",
+        "gridColor": "var(--line)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 150,
+    },
+    "legend": {
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--muted)",
+        "labelFontSize": 12,
+        "orient": "top",
+        "title": None,
+    },
+    "text": {"color": "var(--ink)"},
+}
+
+
+def charts(found: dict[str, Any]) -> dict[str, Spec]:
+    """The charts that a summary gives reason for, by the name of their figure."""
+    labels, people = found["labels"], found["annotators"]
+    drawn: dict[str, Spec | None] = {
+        "uncertainty": _uncertainty(found["crowd"]),
+        "shares": _shares(labels),
+        "confused": _confused(labels),
+        "triangle": _triangle(labels),
+        "ranked": _ranked(people),
+        "confidence": _confidence(people),
+        "pairs": _pairs(people),
+        "compared": _compared(found["compared"]),
+    }
+    return {name: spec for name, spec in drawn.items() if spec is not None}
+
+
+def ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The annotators in the chart of reliability."""
+    half = MOST_RANKED // 2
+    return rows if len(rows) <= MOST_RANKED else rows[:half] + rows[-half:]
+
+
+def _chart(values: list[Any], **spec: Any) -> Spec:
+    return {
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "config": _CONFIG,
+        "data": {"values": values},
+        **spec,
+    }
+
+
+def _number(field: str, title: str | None = None, **more: Any) -> Spec:
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def _name(field: str, title: str | None = None, **more: Any) -> Spec:
+    """A field of names, in the order of the values unless a domain is given."""
+    return {"field": field, "type": "nominal", "title": title, "sort": None, **more}
+
+
+def _tooltip(*fields: tuple[str, str, str | None]) -> list[Spec]:
+    return [
+        {"field": field, "title": title, **({"format": shape} if shape else {})}
+        for field, title, shape in fields
+    ]
+
+
+def _uncertainty(crowd: dict[str, Any]) -> Spec | None:
+    edges = crowd["edges"]
+    values = [
+        {"low": edges[i], "high": edges[i + 1], "kind": KINDS[kind], "items": n}
+        for kind, counts in crowd["uncertainties"].items()
+        for i, n in enumerate(counts)
+        if n
+    ]
+    if not values:
+        return None
+    colour = {"domain": list(KINDS.values()), "range": [f"var(--{kind})" for kind in KINDS]}
+    return _chart(
+        values,
+        height=160,
+        mark={"type": "bar", "binSpacing": 1},
+        encoding={
+            "x": _number(
+                "low",
+                "uncertainty of the item",
+                bin={"binned": True},
+                axis={"format": "~g", "grid": False, "tickCount": 8},
+                scale={"domain": [0, edges[-1]]},
+            ),
+            "x2": {"field": "high"},
+            "y": _number("items", "items"),
+            "color": _name("kind", scale=colour),
+            "tooltip": _tooltip(("kind", "items that are", None), ("items", "how many", ",d")),
+        },
+    )
+
+
+def _shares(labels: dict[str, Any]) -> Spec | None:
+    given, leading = sum(labels["given"]), sum(labels["leading"])
+    if not given or not leading:
+        return None
+    values = [
+        {"label": labels["names"][k], "what": what, "share": labels[key][k] / total}
+        for k in labels["drawn"]
+        for what, key, total in (
+            ("of all annotations", "given", given),
+            ("of all items: likeliest label", "leading", leading),
+        )
+    ]
+    what = {
+        "domain": ["of all annotations", "of all items: likeliest label"],
+        "range": ["var(--faint)", "var(--accent)"],
+    }
+    return _chart(
+        values,
+        height=28 * len(labels["drawn"]),
+        mark={"type": "bar"},
+        encoding={
+            "y": _name("label"),
+            "yOffset": {"field": "what", "type": "nominal", "sort": None},
+            "x": _number("share", "share", axis={"format": "%", "tickCount": 5}),
+            "color": _name("what", scale=what),
+            "tooltip": _tooltip(
+                ("label", "label", None), ("what", "share", None), ("share", "is", ".1%")
+            ),
+        },
+    )
+
+
+def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
+    """A square of values in [0, 1], the more the stronger."""
+    most = max((v["value"] for v in values), default=1) or 1
+    steep = -40 if len(names) <= 10 else -90
+    encoding = {
+        "y": _name("row", rows, scale={"domain": names}),
+        "x": _name(
+            "column",
+            columns,
+            scale={"domain": names},
+            axis={"orient": "top", "labelAngle": steep, "labelOverlap": True},
+        ),
+    }
+    told = _tooltip(("row", rows, None), ("column", columns, None), ("value", "share", ".1%"))
+    told += _tooltip(("n", "shared items", ",d")) if values and "n" in values[0] else []
+    shade = {"domain": [0, most], "range": [0.03, 0.9]}
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rect", "fill": "var(--accent)", "stroke": "var(--line)"},
+            "encoding": {
+                "fillOpacity": _number("value", scale=shade, legend=None),
+                "tooltip": told,
+            },
+        }
+    ]
+    if len(names) <= 10:
+        # On the darkest cells the text takes the colour of the paper.
+        dark = {"test": f"datum.value > {0.55 * most}", "value": "var(--card)"}
+        layers.append(
+            {
+                "mark": {"type": "text", "fontSize": 11},
+                "encoding": {
+                    "text": {"field": "value", "type": "quantitative", "format": ".0%"},
+                    "fill": {"condition": dark, "value": "var(--ink)"},
+                    "tooltip": told,
+                },
+            }
+        )
+    return _chart(
+        values,
+        height=len(names) * max(18, min(34, 420 // len(names))),
+        encoding=encoding,
+        layer=layers,
+    )
+
+
+def _confused(labels: dict[str, Any]) -> Spec | None:
+    confused = labels["confused"]
+    if confused is None or len(confused["labels"]) < 2:
+        return None
+    names = [labels["names"][k] for k in confused["labels"]]
+    values = [
+        {"row": names[i], "column": names[j], "value": share}
+        for i, row in enumerate(confused["share"])
+        for j, share in enumerate(row)
+        if share is not None
+    ]
+    return _heat(values, names, "one says", "another says")
+
+
+def _pairs(people: dict[str, Any]) -> Spec | None:
+    pairs = people.get("pairs")
+    if not pairs:
+        return None
+    names = pairs["annotators"]
+    values = [
+        {"row": names[i], "column": names[j], "value": share, "n": pairs["shared"][i][j]}
+        for i, row in enumerate(pairs["agreement"])
+        for j, share in enumerate(row)
+        if share is not None
+    ]
+    return _heat(values, names, "annotator", "and annotator")
+
+
+def _triangle(labels: dict[str, Any]) -> Spec | None:
+    points = labels["points"]
+    if points is None:
+        return None
+    top = math.sqrt(3) / 2
+    corners = [*labels["names"], "unknown"][:3]
+    edges = [
+        {"x": x, "y": y, "at": n} for n, (x, y) in enumerate([(0, 0), (1, 0), (0.5, top), (0, 0)])
+    ]
+    spots = [{"x": x, "y": y, "items": n} for x, y, n in points["points"]]
+    where = [
+        {"x": 0, "y": -0.05, "name": corners[0]},
+        {"x": 1, "y": -0.05, "name": corners[1]},
+        {"x": 0.5, "y": top + 0.05, "name": corners[2]},
+    ]
+    at: Spec = {
+        "x": _number("x", axis=None, scale={"domain": [-0.15, 1.15]}),
+        "y": _number("y", axis=None, scale={"domain": [-0.1, 0.96]}),
+    }
+    size = _number("items", scale={"rangeMin": 14, "rangeMax": 600}, legend=None)
+    chart = _chart(
+        spots,
+        height=330,
+        encoding=at,
+        layer=[
+            {
+                "data": {"values": edges},
+                "mark": {"type": "line", "stroke": "var(--muted)", "strokeWidth": 1},
+                "encoding": {"order": {"field": "at", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "circle", "fill": "var(--accent)", "fillOpacity": 0.45},
+                "encoding": {
+                    "size": size,
+                    "tooltip": _tooltip(("items", "items here", ",d")),
+                },
+            },
+            {
+                "data": {"values": where},
+                "mark": {"type": "text", "fontSize": 13, "limit": 150},
+                "encoding": {"text": {"field": "name", "type": "nominal"}},
+            },
+        ],
+    )
+    # As wide as high, for equal sides.
+    return chart | {"width": 400, "autosize": "pad"}
+
+
+def _ranked(people: dict[str, Any]) -> Spec | None:
+    rows = ranked(people["rows"])
+    if len(rows) < 2 or people["why_not"]:
+        return None
+    learned = any(row["reliability_low"] is not None for row in rows)
+    name = "reliability" if learned or people["reliability"] == "given" else "agreement"
+    values = [
+        {
+            "annotator": row["annotator"],
+            "value": row[name],
+            "low": row.get(f"{name}_low"),
+            "high": row.get(f"{name}_high"),
+        }
+        for row in rows
+        if row[name] is not None
+    ]
+    title = name + ", with its 95% interval" * (values[0]["low"] is not None)
+    return _dots(values, "annotator", title, {"domain": [0, 1]}, 17)
+
+
+def _confidence(people: dict[str, Any]) -> Spec | None:
+    values = [
+        {key: row[key] for key in ("annotator", "stated", "earned", "shared_items")}
+        for row in people["rows"]
+        if row["overconfidence"] is not None
+    ]
+    if not values:
+        return None
+    unit = {"domain": [0, 1]}
+    told = _tooltip(
+        ("annotator", "annotator", None),
+        ("stated", "stated", ".2f"),
+        ("earned", "earned", ".2f"),
+        ("shared_items", "shared items", ",d"),
+    )
+    chart = _chart(
+        values,
+        height=330,
+        layer=[
+            {
+                "data": {"values": [{"stated": 0, "earned": 0}, {"stated": 1, "earned": 1}]},
+                "mark": {"type": "line", "stroke": "var(--muted)", "strokeDash": [4, 4]},
+            },
+            {
+                "mark": {"type": "circle", "fill": "var(--accent)", "fillOpacity": 0.6},
+                "encoding": {
+                    "size": _number(
+                        "shared_items", scale={"rangeMin": 30, "rangeMax": 160}, legend=None
+                    ),
+                    "tooltip": told,
+                },
+            },
+        ],
+        encoding={
+            "x": _number("stated", "confidence they state, on average", scale=unit),
+            "y": _number("earned", "agreement beyond chance that they earn", scale=unit),
+        },
+    )
+    return chart | {"width": 380, "autosize": "pad"}
+
+
+def _compared(compared: dict[str, Any]) -> Spec | None:
+    if compared["why_not"]:
+        return None
+    values = [
+        {
+            "method": row["method"],
+            "value": row["votes"],
+            "low": row["votes_low"],
+            "high": row["votes_high"],
+        }
+        for row in compared["rows"]
+        if row["votes"] is not None
+    ]
+    title = "log-loss of held-out votes; lower is better"
+    return _dots(values, "method", title, {"zero": False}, 22) if values else None
+
+
+def _dots(values: list[Any], name: str, title: str, scale: Spec, step: int) -> Spec:
+    """A dot for each value, on a line from its lowest to its highest."""
+    few = {"tickCount": 6}
+    told = _tooltip(
+        (name, name, None),
+        ("value", "value", ".3f"),
+        ("low", "at least", ".3f"),
+        ("high", "at most", ".3f"),
+    )
+    return _chart(
+        values,
+        height=step * len(values),
+        encoding={"y": _name(name, axis={"labelLimit": 220}), "tooltip": told},
+        layer=[
+            {
+                "mark": {"type": "rule", "stroke": "var(--accent)", "strokeOpacity": 0.6},
+                "encoding": {
+                    "x": _number("low", title, scale=scale, axis=few),
+                    "x2": {"field": "high"},
+                },
+            },
+            {
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "opacity": 1,
+                    "size": 50,
+                    "color": "var(--accent)",
+                },
+                "encoding": {"x": _number("value", title, scale=scale, axis=few)},
+            },
+        ],
+    )

@@ -1,0 +1,45 @@
+"""Names from data as a page can show them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+
+def shown(names: Iterable[Any], width: int) -> list[str]:
+    """Names as text of at most about `width` letters, different where the names are.
+
+    Long ones lose their middle, as ids tend to differ at their ends. What cannot be seen becomes a
+    space, and those that look the same then are numbered.
+
+    >>> shown(["a" * 9 + "1", "a" * 9 + "2", "", None], 5)
+    ['aa…a1', 'aa…a2', '(empty)', '(none)']
+    """
+    used: set[str] = set()
+    times: dict[str, int] = {}
+    result = []
+    for name in names:
+        text = unique = _text(name, width)
+        while unique in used:
+            times[text] = times.get(text, 1) + 1
+            unique = f"{text} ({times[text]})"
+        used.add(unique)
+        result.append(unique)
+    return result
+
+
+def _text(name: Any, width: int) -> str:
+    if name is None or (isinstance(name, float) and math.isnan(name)):
+        return "(none)"
+    if isinstance(name, float) and name.is_integer():
+        name = int(name)
+    text = str(name)
+    if len(text) > width:
+        tail = (width - 1) // 2
+        text = f"{text[: width - 1 - tail]}…{text[-tail:]}"
+    # Control characters, and halves of characters that no file can hold.
+    unseen = ("Cc", "Cs")
+    text = "".join(" " if unicodedata.category(c) in unseen else c for c in text).strip()
+    return text or "(empty)"

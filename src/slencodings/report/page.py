@@ -1,0 +1,52 @@
+"""From a crowd in files to a page in a file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slencodings.report.render import chart_library, render
+from slencodings.report.summarise import summarise
+from slencodings.writers import check_place, replacing
+
+if TYPE_CHECKING:
+    from slencodings.verbs import Read
+
+
+def make_page(read: Read, page: str, *, command: str, **how: Any) -> None:
+    """Read a crowd and write the page about it; `how` goes to `summarise`."""
+    check_page(page, read.source)
+    chart_library()
+    told = read()
+    found = summarise(
+        told.annotations,
+        told.stated,
+        reliability=told.reliability,
+        name=", ".join("standard input" if name == "-" else name for name in read.source),
+        made={"command": command},
+        progress=lambda what, done, total: read.progress(what, done, total, "steps"),
+        **how,
+    )
+    read.progress("drawing", 0, None, "")
+    read.say("wrote", f"{page}: a page of {write_page(render(found), page)}, to open in a browser")
+
+
+def check_page(target: str, source: str | Sequence[str]) -> None:
+    """Refuse a place where no page can be written, before any work is done."""
+    path = Path(target)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"a report is a page, so its name must end in .html; {path.name!r} came. "
+            f"Name it {shlex.quote((path.stem or 'report') + '.html')}."
+        )
+    check_place(target, source)
+
+
+def write_page(page: str, target: str) -> str:
+    """Write all of a page or nothing, and tell how large it is."""
+    written = page.encode()
+    with replacing(Path(target)) as new:
+        new.write_bytes(written)
+    return f"{len(written) / 1e6:.1f} MB"

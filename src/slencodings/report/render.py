@@ -1,0 +1,91 @@
+"""From a summary to one page that needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from functools import cache
+from importlib import resources
+from string import Template
+from typing import Any
+
+from slencodings.report.charts import charts
+from slencodings.report.markup import data, join
+from slencodings.report.sections import page_header, page_sections
+
+
+def render(found: dict[str, Any]) -> str:
+    """One page of what `summarise` found: HTML with its style, scripts, data and charts inside.
+
+    The page asks nothing of any network, and its policy would not let it. Its scripts are known by
+    their hashes, so that no other would run; what comes from data is escaped, or text in JSON.
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": ["<p>", "<p>", "q"], "y": ["no", "yes", "no"]}
+    >>> from slencodings.report import summarise
+    >>> page = render(summarise(from_table(said, item="item", label="y")))
+    >>> page[:15], "<p>" in page.split('id="data"')[1].split("</script>")[0]
+    ('<!doctype html>', False)
+    """
+    drawn = charts(found)
+    items = found["items"]
+    values = {
+        "items": {
+            "named": found["crowd"]["annotators"] is not None,
+            "stated": found["crowd"]["stated"],
+            "annotators": items["annotators"],
+            "rows": items["rows"],
+        },
+        "annotators": found["annotators"]["rows"],
+        "labels": found["labels"]["names"],
+    }
+    style, script, library = _file("report.css"), _file("report.js"), _library()
+    policy = {
+        "default-src": "'none'",
+        "script-src": f"{_known(library)} {_known(script)}",
+        "style-src": _known(style),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return Template(_file("report.html")).substitute(
+        title=html.escape(f"{found['title']} – report" if found["title"] else "Report of a crowd"),
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        style=style,
+        header=page_header(found),
+        sections=page_sections(found, set(drawn)),
+        data=join([data("data", values), data("charts", drawn)]),
+        library=library,
+        script=script,
+    )
+
+
+def _file(name: str) -> str:
+    return resources.files("slencodings.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def chart_library() -> Any:
+    """What draws charts; an error that says what to install if it is not there."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise ImportError(
+            "the charts of a report need vl-convert, which is not installed. "
+            "Type: pip install 'slencodings[report]'"
+        ) from error
+    return vl_convert
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    bundle: str = chart_library().javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    # What would end a script inside a page may stand in its strings and comments.
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _known(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"

@@ -1,0 +1,88 @@
+"""The section about labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slencodings.report.labels import MOST_DRAWN
+from slencodings.report.markup import tag
+from slencodings.report.pieces import Found, figure, square, table
+
+
+def labels(found: Found, drawn: set[str]) -> list[Any]:
+    """Which labels are confused, where the items lie, and how often each was given."""
+    labels = found["labels"]
+    names, given, leading = labels["names"], labels["given"], labels["leading"]
+    total, items = sum(given) or 1, sum(leading) or 1
+    shares = table(
+        ["Label", "Of all annotations", "Of all items: likeliest label"],
+        [
+            [names[k], f"{given[k] / total:.1%}", f"{leading[k] / items:.1%}"]
+            for k in labels["drawn"]
+        ],
+    )
+    cut = f" The {MOST_DRAWN} most frequent are drawn." if len(names) > MOST_DRAWN else ""
+    confused = labels["confused"]
+    if confused is None:
+        told: Any = tag(
+            "p",
+            "No item was annotated by two people, so nothing tells which labels are confused.",
+            class_="note",
+        )
+    else:
+        drawn_names = [names[k] for k in confused["labels"]]
+        pairs = [
+            [names[j], names[k], f"{p['times']:,.0f}", f"{p['share']:.0%}"]
+            for p in confused["pairs"]
+            for j, k in [p["labels"]]
+        ]
+        told = tag(
+            "div",
+            figure(
+                drawn,
+                "confused",
+                "Which labels are confused",
+                "Where one says the label on the left, how often does another say the one on "
+                "top? A strong colour off the diagonal is a pair to explain better in the "
+                "guidelines." + cut,
+                square(drawn_names, confused["share"], "One says"),
+            ),
+            tag(
+                "div",
+                tag("h3", "Most confused"),
+                table(["Label", "and", "Times", "Share"], pairs),
+            )
+            if pairs
+            else tag("p", "Nobody contradicted anybody."),
+            class_="two",
+        )
+    often = figure(
+        drawn,
+        "shares",
+        "How often each label was given",
+        "A label that is given often and leads seldom is mostly a minority view." + cut,
+        shares,
+    )
+    return [told, tag("div", _triangle(labels, drawn), often, class_="two")]
+
+
+def _triangle(labels: Found, drawn: set[str]) -> Any:
+    points = labels["points"]
+    if points is None:
+        return None
+    two = len(labels["names"]) == 2
+    what = (
+        "Each dot is one or more items. The lower corners are full belief in one label; the higher "
+        "up, the less is known."
+        if two
+        else "Each dot is one or more items, between the three labels it may be. Dots in a corner "
+        "are clear; dots on a side hesitate between two labels."
+    )
+    if points["drawn"] < points["of"]:
+        what += f" {points['drawn']:,} of {points['of']:,} items, drawn at random."
+    return figure(
+        drawn,
+        "triangle",
+        "The items between two labels and not knowing" if two else "The items between three labels",
+        what,
+    )

@@ -1,0 +1,246 @@
+"""All that a report says, as plain numbers and text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from slencodings.aggregate import krippendorff_alpha
+from slencodings.annotations import Annotations
+from slencodings.comparison import compare
+from slencodings.comparison.text import lessons
+from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
+from slencodings.report.labels import describe_labels
+from slencodings.report.names import shown
+from slencodings.report.people import MOST_LABELS, describe_people
+from slencodings.report.weighed import Floats, Weighed, has_names, weigh, without_each
+from slencodings.triage import triage
+
+Progress = Callable[[str, int, int], None]
+
+# What people know by name; `sle compare` has more.
+METHODS = (
+    "majority vote",
+    "soft votes",
+    "Dawid-Skene",
+    "MACE",
+    "SLE, full trust",
+    "SLE, stated confidence",
+    "SLE, calibrated confidence",
+    "SLE, given reliability",
+    "SLE, learned",
+)
+# Larger crowds are compared on a sample of their items; smaller ones have nothing to hold out.
+MOST_COMPARED, FEWEST_COMPARED = 20_000, 10
+_RESAMPLES = 300
+_BINS = 20
+# Items that are named as the next to annotate, and annotators for each.
+_NEXT, _ASKED = 25, 5
+
+
+def summarise(
+    annotations: Annotations,
+    stated: ArrayLike | None = None,
+    *,
+    reliability: Any = None,
+    target: float = 0.2,
+    conflict: float = 0.5,
+    seed: int = 0,
+    name: str = "",
+    made: dict[str, str] | None = None,
+    progress: Progress = lambda what, done, total: None,
+) -> dict[str, Any]:
+    """Collect what there is to see of a crowd: a dict that JSON can hold, for `render`.
+
+    `crowd`, `items`, `annotators`, `labels`, `compared`, `next` and `made`. What makes no sense for
+    a crowd has a `why_not` instead. Large crowds are cut short, and what is cut is said: rows to
+    list (`items`, `people`), intervals that take refits, and methods compared on a sample.
+
+    Parameters
+    ----------
+    stated : array (R,), confidence on any scale; 1 - uncertainty when absent
+    reliability : as in `Annotations.per_annotation`; learned from the crowd when absent
+    target, conflict : as in `triage`: what is too uncertain, and what is a conflict
+    name : of the crowd, for the title
+    made : how the report was made, such as {"command": "sle report crowd.csv"}
+    progress : called with what is done, how many steps of it are, and how many there are
+
+    Examples
+    --------
+    >>> from slencodings.annotations import from_table
+    >>> said = {"item": list("ppppq"), "who": list("abcda"), "y": ["no", "yes", "no", "no", "no"]}
+    >>> crowd = from_table(said, item="item", annotator="who", label="y")
+    >>> found = summarise(crowd, reliability=0.6)
+    >>> found["crowd"]["why"]
+    {'few': 1, 'conflict': 0, 'settled': 1}
+    >>> [(row["item"], row["probability"]) for row in found["items"]["rows"]]
+    [('q', 0.797), ('p', 0.7135)]
+    """
+    from slencodings import __version__
+
+    a = annotations
+    x = None if stated is None else np.asarray(stated, dtype=float)
+    if x is None and len(np.unique(a.uncertainty)) > 1:
+        x = np.round(1 - a.uncertainty, 12)
+    weighed = weigh(a, x, reliability, seed, lambda n, of: progress("learning", n, of))
+    plan = triage(
+        weighed.opinion,
+        a,
+        reliability=weighed.reliability,
+        uncertainty=weighed.doubt,
+        target=target,
+        conflict=conflict,
+    )
+    without = without_each(a, weighed)
+    items = describe_items(a, x, weighed, without, plan.why, seed)
+    people = describe_people(
+        a, x, reliability, weighed, without, seed, lambda n, of: progress("annotators", n, of)
+    )
+    return {
+        "title": shown([name], 80)[0] if name else "",
+        "crowd": _glance(a, x, weighed, plan.why, seed) | {"target": target, "conflict": conflict},
+        "items": items,
+        "annotators": people,
+        "labels": describe_labels(a, weighed.opinion, seed),
+        "compared": _compared(a, x, reliability, seed, progress),
+        "next": _next(plan, has_names(a)),
+        "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
+    }
+
+
+def _glance(
+    a: Annotations, stated: Floats | None, weighed: Weighed, why: Any, seed: int
+) -> dict[str, Any]:
+    """Sizes, agreement and how open the items are."""
+    per_item = np.bincount(a.item, minlength=len(a.items))
+    alpha = None
+    if np.any(per_item > 1):
+        found = krippendorff_alpha(a, bootstrap=_RESAMPLES, rng=np.random.default_rng(seed))
+        alpha = [round(float(value), 4) for value in found]
+    u = np.asarray(weighed.opinion.uncertainty)
+    edges = np.linspace(0, _rounded_up(float(u.max(initial=0))), _BINS + 1)
+    kinds = ("few", "conflict", "settled")
+    learned = None
+    if weighed.trust is not None:
+        learned = {k: round(loss, 4) for k, loss in weighed.trust.losses.items()}
+    return {
+        "items": len(a.items),
+        "annotators": len(a.annotators) if has_names(a) else None,
+        "annotations": len(a.item),
+        "labels": len(a.labels),
+        "soft": a.soft,
+        "stated": stated is not None,
+        "per_item": {
+            "mean": round(float(per_item.mean()), 2) if len(per_item) else 0.0,
+            "least": int(per_item.min()) if len(per_item) else 0,
+            "most": int(per_item.max(initial=0)),
+            "one": int(np.sum(per_item == 1)),
+        },
+        "alpha": alpha,
+        "why": {kind: int(np.sum(why == kind)) for kind in kinds},
+        "uncertainty": round(float(u.mean()), 4) if len(u) else 0.0,
+        "edges": [round(float(edge), 6) for edge in edges],
+        "uncertainties": {kind: np.histogram(u[why == kind], edges)[0].tolist() for kind in kinds},
+        "trust": weighed.how,
+        "losses": learned,
+    }
+
+
+def _compared(
+    a: Annotations, stated: Floats | None, reliability: Any, seed: int, progress: Progress
+) -> dict[str, Any]:
+    """How well well-known encodings predict held-out votes."""
+    n = np.bincount(a.item, minlength=len(a.items))
+    shared = np.flatnonzero(n > 1)
+    if len(shared) < FEWEST_COMPARED:
+        return {
+            "why_not": "Encodings are compared by predicting each annotation from the others on "
+            f"its item. That takes at least {FEWEST_COMPARED} items with two annotations or more; "
+            f"here are {len(shared):,}."
+        }
+    kept = shared
+    if len(a.item) > MOST_COMPARED:
+        drawn = np.random.default_rng(seed).permutation(shared)
+        kept = drawn[: max(int(np.sum(np.cumsum(n[drawn]) <= MOST_COMPARED)), FEWEST_COMPARED)]
+    kept = np.sort(kept)
+    rows = np.isin(a.item, kept)
+    # Only these items, as methods take time for every item there is.
+    some = a.rows(rows)
+    some = replace(some, item=np.searchsorted(kept, some.item), items=a.items[kept])
+    r = None if reliability is None else a.per_annotation(reliability)[rows]
+    known = stated is not None, bool(len(np.unique(a.uncertainty)) > 1)
+    skip = {
+        "Dawid-Skene": not has_names(a),
+        "MACE": not has_names(a),
+        "SLE, stated confidence": not known[1],
+        "SLE, calibrated confidence": not known[0],
+        "SLE, given reliability": reliability is None,
+    }
+    found = compare(
+        some,
+        None if stated is None else stated[rows],
+        reliability=r,
+        methods=[method for method in METHODS if not skip.get(method)],
+        # What people confuse with what takes the square of the labels to learn.
+        folds=5 if len(a.labels) <= MOST_LABELS else 2,
+        bootstrap=_RESAMPLES,
+        seed=seed,
+        progress=lambda done, total, _: progress("comparing", done, total),
+    )
+    keep = ("method", "votes", "votes_low", "votes_high", "behind_low", "behind_high", "best")
+    return {
+        "why_not": None,
+        "items": len(kept),
+        "sampled": len(kept) < len(shared),
+        "scored": found.about["scored"],
+        "folds": found.about["folds"],
+        "rows": [{key: _finite(row[key]) for key in keep} for row in found.rows],
+        "lessons": lessons(found.rows),
+        "notes": found.notes,
+    }
+
+
+def _next(plan: Any, named: bool) -> dict[str, Any]:
+    """What to annotate next, the most worthwhile first; and what to decide, the sharpest first."""
+    rows = plan.to_rows()
+    few = [row for row in rows if row["why"] == "few"][:_NEXT]
+    split = [row for row in rows if row["why"] == "conflict"]
+    split = sorted(split, key=lambda row: -row["dissonance"])[:_NEXT]
+    return {
+        "needed": int(plan.needed[np.isfinite(plan.needed)].sum()),
+        "never": int(np.sum(np.isinf(plan.needed))),
+        "named": named,
+        "certainty": round(plan.certainty, 4),
+        "few": [_open(row, named) for row in few],
+        "conflict": [_open(row, named) for row in split],
+    }
+
+
+def _open(row: dict[str, Any], named: bool) -> dict[str, Any]:
+    return {
+        "item": shown([row["item"]], ITEM_LETTERS)[0],
+        "uncertainty": round(row["uncertainty"], 4),
+        "conflict": round(row["dissonance"], 4),
+        "needed": row["needed"],
+        "ask": shown(row["annotators"][:_ASKED], NAME_LETTERS) if named else [],
+    }
+
+
+def _rounded_up(x: float) -> float:
+    """The next of 1, 2 and 5 times a power of ten, at most 1; 1 for 0."""
+    if x <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(x))
+    return min(next(m * power for m in (1, 2, 5, 10) if m * power >= x), 1.0)
+
+
+def _finite(x: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(x, float):
+        return round(x, 4) if math.isfinite(x) else None
+    return x

@@ -1,0 +1,283 @@
+"""The report in a real browser: it loads alone, works by mouse and by keys, and lets nobody in."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_report import HOSTILE, crowd, hostile
+
+from slencodings.report import render, summarise
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).parents[1] / "build/browser/node_modules/axe-core/axe.min.js"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+pytestmark = [
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium; scripts/browser installs it"
+    ),
+    pytest.mark.xdist_group("browser"),
+]
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A page of a plain crowd and one of a crowd whose names are attacks."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {
+        "plain": summarise(crowd(n=60, per=3), name="plain", conflict=0.3),
+        "hostile": summarise(hostile(), name=HOSTILE[1], made={"command": HOSTILE[3]}),
+    }
+    for name, summary in found.items():
+        (folder / f"{name}.html").write_text(render(summary), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in found}
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page from disk; at the end nothing was asked of a network, and nothing went wrong."""
+    asked: list[str] = []
+    wrong: list[str] = []
+    contexts = []
+
+    def open_page(name: str, **how: Any) -> Any:
+        context = browser.new_context(**how)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.goto(pages[name].as_uri())
+        page.wait_for_selector("html[data-ready=yes]", state="attached")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert {url.split(":")[0] for url in asked} == {"file"}
+    assert len(asked) == len(contexts)
+    assert wrong == []
+
+
+def column(page: Any, table: str, head: str) -> list[str]:
+    """The cells of a column as they are shown."""
+    heads = page.locator(f"#{table} thead th").all_inner_texts()
+    n = next(i for i, text in enumerate(heads) if text.strip() == head) + 1
+    return page.locator(f"#{table} tbody tr:not(.detail) > :nth-child({n})").all_inner_texts()
+
+
+def numbers(cells: list[str]) -> list[float]:
+    return [float(cell.strip("%")) for cell in cells]
+
+
+def test_it_loads_from_disk_with_every_chart_drawn(opened: Open):
+    page = opened("plain")
+    drawn = page.locator(".chart")
+    assert drawn.count() == 8
+    for i in range(drawn.count()):
+        assert drawn.nth(i).locator("svg").count() == 1
+        assert drawn.nth(i).get_attribute("aria-label").startswith("Chart. ")
+    assert page.locator("h1").inner_text() == "plain"
+    heads = page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))"
+    )
+    assert heads[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(heads))
+
+
+def test_sorting_by_mouse_and_by_keys_orders_all_items_and_says_so(opened: Open):
+    page = opened("plain")
+    table = page.locator("#items-table")
+    assert table.locator("th[aria-sort=descending]").inner_text().strip() == "Uncertainty"
+    first = numbers(column(page, "items-table", "Uncertainty"))
+    assert first == sorted(first, reverse=True)
+    table.get_by_role("button", name="Uncertainty").click()
+    assert table.locator("th[aria-sort=ascending]").inner_text().strip() == "Uncertainty"
+    least = numbers(column(page, "items-table", "Uncertainty"))
+    assert least == sorted(least)
+    assert least[0] <= first[-1]
+    press = table.get_by_role("button", name="Conflict")
+    press.focus()
+    page.keyboard.press("Enter")
+    sharp = numbers(column(page, "items-table", "Conflict"))
+    assert sharp == sorted(sharp, reverse=True)
+    assert press.evaluate("(node) => node === document.activeElement")
+    page.keyboard.press("Space")
+    assert numbers(column(page, "items-table", "Conflict"))[0] <= sharp[-1]
+    table.get_by_role("button", name="Item", exact=True).click()
+    assert column(page, "items-table", "Item")[:3] == ["item 0", "item 1", "item 2"]
+
+
+def test_searching_filtering_and_paging_find_the_items_there_are(opened: Open):
+    page = opened("plain")
+    table = page.locator("#items-table")
+    status = table.get_by_role("status")
+    assert status.inner_text() == "1 to 25 of 60 items"
+    table.get_by_role("button", name="Next").click()
+    assert status.inner_text() == "26 to 50 of 60 items"
+    table.get_by_role("button", name="Next").focus()
+    page.keyboard.press("Enter")
+    assert status.inner_text() == "51 to 60 of 60 items"
+    assert table.get_by_role("button", name="Next").is_disabled()
+    table.get_by_label("Search items").fill("ITEM 1")
+    assert status.inner_text() == "1 to 11 of 11 items"
+    assert all(name.startswith("item 1") for name in column(page, "items-table", "Item"))
+    table.get_by_label("Search items").fill("no such item")
+    assert "No items match." in table.inner_text()
+    table.get_by_label("Search items").fill("")
+    table.get_by_label("Conflict", exact=False).first.check()
+    states = column(page, "items-table", "State")
+    assert set(states) == {"conflict"}
+    assert status.inner_text().endswith(f"of {len(states)} items")
+    page.keyboard.press("ArrowRight")
+    assert table.get_by_label("Hangs on one annotation").is_checked()
+    assert status.inner_text() != f"1 to {len(states)} of {len(states)} items"
+
+
+def test_an_item_opens_to_its_annotations_and_what_each_would_change(opened: Open):
+    page = opened("plain")
+    table = page.locator("#items-table")
+    table.get_by_label("Hangs on one annotation").check()
+    press = table.locator("button.more").first
+    assert press.get_attribute("aria-expanded") == "false"
+    below = page.locator(f"[id='{press.get_attribute('aria-controls')}']")
+    press.focus()
+    page.keyboard.press("Enter")
+    assert press.get_attribute("aria-expanded") == "true"
+    assert below.locator("tbody tr").count() == 3
+    assert below.locator("thead th").all_inner_texts() == [
+        "Annotator", "Said", "Confidence", "Weight", "Without them"
+    ]  # fmt: skip
+    assert "would be label" in below.locator(".changes").first.inner_text()
+    press.click()
+    assert not below.is_visible()
+
+
+def test_annotators_can_be_sorted_and_searched(opened: Open):
+    page = opened("plain")
+    table = page.locator("#annotators-table")
+    table.get_by_role("button", name="Kappa").click()
+    kappa = numbers(column(page, "annotators-table", "Kappa"))
+    assert kappa == sorted(kappa, reverse=True)
+    assert len(kappa) == 6
+    table.get_by_label("Search annotators").fill("person 3")
+    assert column(page, "annotators-table", "Annotator") == ["person 3"]
+
+
+def test_charts_are_read_out_by_their_names_alone(opened: Open):
+    page = opened("plain")
+    snapshot = page.locator("#compared").aria_snapshot()
+    assert 'img "Chart. How well held-out votes are predicted.' in snapshot
+    assert "graphics" not in snapshot
+
+
+def test_a_keyboard_reaches_the_report_past_the_links(opened: Open):
+    page = opened("plain")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_names_that_attack_do_nothing_and_are_shown_as_they_are(opened: Open):
+    page = opened("hostile")
+    assert "broken" not in page.title().replace("'broken'", "")
+    assert page.locator("img").count() == 0
+    assert page.evaluate("document.scripts.length") == 4
+    shown = column(page, "items-table", "Item")
+    assert HOSTILE[0] in shown
+    assert HOSTILE[3] in shown
+    assert HOSTILE[6] in shown
+    assert all(len(name) <= 110 for name in shown)
+    for press in page.locator("#items-table button.more").all():
+        press.click()
+    said = page.locator(".detail tbody tr").all_inner_texts()
+    assert any(HOSTILE[0] in text for text in said)
+    page.get_by_label("Search items").fill("<script>")
+    assert page.locator("#items-table").get_by_role("status").inner_text().endswith(" items")
+    # A pointer over every chart brings up what it is on, as text.
+    for chart in page.locator(".chart").all():
+        chart.scroll_into_view_if_needed()
+        chart.hover()
+    assert page.locator("#tip *").count() == 0
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+
+
+def test_a_policy_stops_scripts_and_requests_that_are_not_its_own(browser: Any, pages: Any):
+    page = browser.new_page()
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(pages["plain"].as_uri())
+    page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'broken'";
+          document.body.append(script);
+          const image = document.createElement("img");
+          image.src = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=";
+          document.body.append(image);
+        }"""
+    )
+    page.wait_for_timeout(200)
+    assert page.title() == "plain – report"
+    assert sum("Content Security Policy" in text for text in refused) == 2
+    page.close()
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core; scripts/browser installs it")
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("name", ["plain", "hostile"])
+def test_it_has_no_serious_barriers(opened: Open, name: str, colours: Any):
+    page = opened(name, color_scheme=colours)
+    page.locator("#items-table button.more").first.click()
+    for fold in page.locator("details").all():
+        fold.evaluate("(node) => { node.open = true; }")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    told = [
+        (rule["id"], rule["nodes"][0]["html"][:200], rule["nodes"][0].get("failureSummary"))
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert told == []
+
+
+def test_on_a_narrow_screen_only_tables_scroll_sideways(opened: Open):
+    page = opened("plain", viewport={"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_print_has_no_controls_and_keeps_charts_and_first_items(opened: Open):
+    page = opened("plain")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert not page.locator(".controls").first.is_visible()
+    assert not page.locator("nav").is_visible()
+    assert page.locator(".chart svg").first.is_visible()
+    assert page.locator("#items-table tbody tr:not(.detail)").count() == 25
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    assert ink == "rgb(0, 0, 0)"
