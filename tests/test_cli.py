@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slencodings
-from slencodings import cli, evidence, files, options, survey
+from slencodings import cli, evidence, files, options, survey, targets
 
 
 class Run(NamedTuple):
@@ -178,7 +178,7 @@ def test_the_values_of_the_help_are_those_there_are():
 
 @pytest.mark.parametrize("form", ["wide", "long"])
 def test_both_forms_can_be_asked_for(sle: Sle, form: str):
-    assert_rows(encode(sle, "crowd.csv", f"--{form}"), form=form)
+    assert_rows(encode(sle, "crowd.csv", "--form", form), form=form)
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_help_tells_every_option(sle: Sle):
     run = sle("encode", "--help")
     assert run.code == 0
     options = "output format item annotator label confidence uncertainty reliability labels missing"
-    options += " confidence-scale duplicates smoothing prior-weight operator wide long values quiet"
-    options += " trust save-trust seed into again engine master"
+    options += " confidence-scale duplicates smoothing prior-weight operator form values quiet"
+    options += " trust save-trust seed into again engine master memory question"
     assert all(f"--{option}" in run.out for option in options.split())
     assert "Exit codes: 0 done, 1 bad data, 2 wrong usage" in sle("--help").out
 
@@ -271,7 +271,7 @@ def test_help_tells_every_option(sle: Sle):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Missing argument 'IN...'"),
+        ([], "Missing argument 'IN'"),
         (["crowd.csv"], "--output.*a file for opinions is needed, or --into.*neither came"),
         (["crowd.csv", "-o", "-", "--again"], "--again.*it is for `--into STORE.parquet`"),
         (["crowd.csv", "-o", "-", "--master", "local"], "--master.*it is for `--engine spark`"),
@@ -518,10 +518,11 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
     ],
 )
 def test_messages_of_the_library_are_spelled_as_options(library: str, typed: str):
-    assert cli.in_options(library) == typed
+    assert options.in_options(library) == typed
 
 
 def test_options_offer_what_the_library_takes():
-    assert tuple(cli.Missing) == survey.Missing.__args__
-    assert set(cli.Duplicates) == set(survey.Duplicates.__args__)
-    assert tuple(cli.Operator) == evidence.Operator.__args__
+    assert tuple(options.Form) == targets.FORMS
+    assert tuple(options.Missing) == survey.Missing.__args__
+    assert set(options.Duplicates) == set(survey.Duplicates.__args__)
+    assert tuple(options.Operator) == evidence.Operator.__args__

@@ -171,7 +171,7 @@ def _joined(listed: str) -> str:
 In = Annotated[
     list[str],
     typer.Argument(
-        metavar="IN...",
+        metavar="IN",
         help="CSV, TSV, Parquet or JSONL, also gzipped, or what an annotation tool exported; "
         "several of a kind, a folder of them (day=1/ and the like become columns), a "
         "'pattern/*.parquet', an address such as s3://...; "
