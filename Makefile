@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY := passive
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench bench-full bench-peers clean
 
 demo: .venv/demo-ready
 	$(BIN)/sle demo
@@ -16,8 +16,16 @@ test: .venv/dev-ready
 check: .venv/dev-ready
 	scripts/check
 
+# Minutes, anew every time; against those peers that are there.
 bench: .venv/dev-ready
-	$(BIN)/python benchmarks/bench_table.py
+	$(BIN)/python -m benchmarks --again
+
+# Less than an hour; what is interrupted goes on when it is called again.
+bench-full: .venv/dev-ready bench-peers
+	$(BIN)/python -m benchmarks --full --write
+
+bench-peers: .venv/dev-ready
+	$(BIN)/python -m benchmarks.peers
 
 clean:
 	rm -rf .venv

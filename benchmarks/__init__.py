@@ -1,0 +1,1 @@
+"""How fast is it, and against whom? Not part of the package; README.md says how to run them."""
