@@ -6,20 +6,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from exporting import assert_refused, said
 
 from slencodings.exports import read_export
-
-
-def said(source: Any, **how: Any) -> list[tuple[Any, ...]]:
-    """The rows as tuples (item, annotator, label)."""
-    c = read_export(source, **how).columns
-    nobody = [None] * len(c["item"])
-    return list(zip(c["item"], c.get("annotator", nobody), c["label"], strict=True))
-
-
-def refused(match: str, source: Any, **how: Any) -> None:
-    with pytest.raises(ValueError, match=match):
-        read_export(source, **how)
 
 
 class ClassLabel:
@@ -55,17 +44,21 @@ def test_data_sets_of_hugging_face_are_read_with_the_names_of_classes():
         lists = Dataset(rows, {"id": None, "annotators": None, "labels": feature})
         assert said(lists) == [(7, "u", "yes"), (7, "v", "no")]
     assert said(Dataset(rows, None)) == [(7, "u", 1), (7, "v", 0), (7, "w", -1)]
-    refused(r"one data set; a dict of \['train'\] came. Choose one: dataset\['train'\]", {
-        "train": long
-    })  # fmt: skip
+    assert_refused(
+        r"one data set; a dict of \['train'\] came. Choose one: dataset\['train'\]", {"train": long}
+    )
 
 
 def test_rows_with_lists_are_read_and_unequal_ones_refused():
     rows = [{"uid": "a", "annotators": ["u", "v"], "annotations": [["x"], ["x", "y"]]}]
     assert said(rows, question="annotations=y") == [("a", "u", "no"), ("a", "v", "yes")]
     short = {"uid": "b", "annotators": ["u", "v"], "annotations": [["x"]]}
-    refused(r"record 2: 'annotators' and 'annotations' must be equally long lists", [*rows, short])
-    refused(r"'an id' must be text or a whole number", [{"annotators": ["u"], "labels": ["x"]}])
+    assert_refused(
+        r"record 2: 'annotators' and 'annotations' must be equally long lists", [*rows, short]
+    )
+    assert_refused(
+        r"'an id' must be text or a whole number", [{"annotators": ["u"], "labels": ["x"]}]
+    )
 
 
 WIDE = {"id": [1, 2], "text": ["t", "u"], "ann": ["yes", None], "bob": ["no", "yes"]}
@@ -75,7 +68,7 @@ WIDE = {"id": [1, 2], "text": ["t", "u"], "ann": ["yes", None], "bob": ["no", "y
 def test_a_wide_table_of_any_kind_has_a_column_for_each_annotator(kind: Any):
     expected = [(1, "ann", "yes"), (1, "bob", "no"), (2, "bob", "yes")]
     assert said(kind(WIDE), format="wide", annotators=["ann", "bob"]) == expected
-    refused(
+    assert_refused(
         r"columns 'text' share none with the others. Say .*annotators=", kind(WIDE), format="wide"
     )
 
@@ -94,20 +87,32 @@ def test_words_for_nothing_are_empty_cells_of_a_wide_table():
 
 
 def test_what_wide_tables_refuse():
-    refused(r"a column for the item; None came, and the columns are 'ann', 'bob'. Name it", {
-        "ann": ["a"], "bob": ["a"]
-    }, format="wide")  # fmt: skip
-    refused(r"two or more columns for the annotators; \['cy'\] came", WIDE, format="wide",
-            annotators=["ann", "cy"])  # fmt: skip
-    refused(r"two or more columns for the annotators; \['ann'\] came", {
-        "item": ["a"], "ann": ["yes"]
-    }, format="wide")  # fmt: skip
-    refused(r"record 1: 'ann' must hold one label; \['a', 'b'\] came", [
-        {"item": 1, "ann": ["a", "b"], "bob": "a"}
-    ], format="wide")  # fmt: skip
-    refused(r"record 1: 'item' must be text or a whole number; None came. Every row needs one", [
-        {"item": None, "ann": "a", "bob": "a"}
-    ], format="wide")  # fmt: skip
+    assert_refused(
+        r"a column for the item; None came, and the columns are 'ann', 'bob'. Name it",
+        {"ann": ["a"], "bob": ["a"]},
+        format="wide",
+    )
+    assert_refused(
+        r"two or more columns for the annotators; \['cy'\] came",
+        WIDE,
+        format="wide",
+        annotators=["ann", "cy"],
+    )
+    assert_refused(
+        r"two or more columns for the annotators; \['ann'\] came",
+        {"item": ["a"], "ann": ["yes"]},
+        format="wide",
+    )
+    assert_refused(
+        r"record 1: 'ann' must hold one label; \['a', 'b'\] came",
+        [{"item": 1, "ann": ["a", "b"], "bob": "a"}],
+        format="wide",
+    )
+    assert_refused(
+        r"record 1: 'item' must be text or a whole number; None came. Every row needs one",
+        [{"item": None, "ann": "a", "bob": "a"}],
+        format="wide",
+    )
 
 
 def test_a_count_of_n_is_n_annotations():
@@ -119,14 +124,22 @@ def test_a_count_of_n_is_n_annotations():
 
 def test_what_count_tables_refuse(monkeypatch: pytest.MonkeyPatch):
     for wrong in (0.5, -1, "many", float("inf"), [1]):
-        refused(r"record 1: 'yes' must be a count, 0 or 1 or 2 ...; .* came", [
-            {"item": "a", "yes": wrong, "no": 1}
-        ], format="counts")  # fmt: skip
-    refused(r"two or more columns for the labels; \['maybe'\]", [{"item": 1, "yes": 1, "no": 1}],
-            format="counts", labels=["maybe"])  # fmt: skip
-    refused(r"1,000,000,000,001 are more than 10,000,000. Divide the counts", [
-        {"item": 1, "yes": 10**12, "no": 1}
-    ], format="counts")  # fmt: skip
+        assert_refused(
+            r"record 1: 'yes' must be a count, 0 or 1 or 2 ...; .* came",
+            [{"item": "a", "yes": wrong, "no": 1}],
+            format="counts",
+        )
+    assert_refused(
+        r"two or more columns for the labels; \['maybe'\]",
+        [{"item": 1, "yes": 1, "no": 1}],
+        format="counts",
+        labels=["maybe"],
+    )
+    assert_refused(
+        r"1,000,000,000,001 are more than 10,000,000. Divide the counts",
+        [{"item": 1, "yes": 10**12, "no": 1}],
+        format="counts",
+    )
 
 
 def test_what_is_in_memory_and_long_already_is_read_by_its_names():
@@ -134,17 +147,23 @@ def test_what_is_in_memory_and_long_already_is_read_by_its_names():
     export = read_export(table)
     assert export.tool == "long table"
     assert export.columns == {
-        "item": ["a"], "annotator": ["u"], "label": ["yes"], "confidence": [0.5],
-    }  # fmt: skip
+        "item": ["a"],
+        "annotator": ["u"],
+        "label": ["yes"],
+        "confidence": [0.5],
+    }
     assert said({"x": ["a"], "label": ["yes"]}, item="x") == [("a", None, "yes")]
-    refused(r"a column for the item and one for the label.*columns are 'x', 'y'.*format='wide'", {
-        "x": ["a"], "y": ["b"]
-    })  # fmt: skip
-    refused(r"'label' must be text or a number for each row; \[1\] came", [
-        {"item": 1, "label": [1]}
-    ])  # fmt: skip
-    refused(r"columns must be equally long; \{'x': 1, 'y': 2\} came", {"x": [1], "y": [1, 2]})
+    assert_refused(
+        r"a column for the item and one for the label.*columns are 'x', 'y'.*format='wide'",
+        {"x": ["a"], "y": ["b"]},
+    )
+    assert_refused(
+        r"'label' must be text or a number for each row; \[1\] came", [{"item": 1, "label": [1]}]
+    )
+    assert_refused(
+        r"columns must be equally long; \{'x': 1, 'y': 2\} came", {"x": [1], "y": [1, 2]}
+    )
     with pytest.raises(TypeError, match=r"an export must be a file, a data set.*; int came"):
         read_export(3)
-    refused(r"the records, record 1 must be a dict; 3 came", [3])
-    refused(r"the records has no records", [])
+    assert_refused(r"the records, record 1 must be a dict; 3 came", [3])
+    assert_refused(r"the records has no records", [])

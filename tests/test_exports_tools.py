@@ -3,21 +3,9 @@
 from typing import Any
 
 import pytest
+from exporting import assert_refused, said
 
 from slencodings.exports import read_export
-
-
-def said(source: Any, **how: Any) -> list[tuple[Any, ...]]:
-    """The rows as tuples (item, annotator, label)."""
-    c = read_export(source, **how).columns
-    nobody = [None] * len(c["item"])
-    return list(zip(c["item"], c.get("annotator", nobody), c["label"], strict=True))
-
-
-def refused(match: str, source: Any, **how: Any) -> None:
-    with pytest.raises(ValueError, match=match):
-        read_export(source, **how)
-
 
 # Label Studio
 
@@ -56,43 +44,55 @@ def test_controls_of_label_studio_that_hold_labels_are_read(results: Any, labels
     ],
 )
 def test_controls_of_label_studio_that_mark_regions_are_not(results: Any, kind: str):
-    refused(f"is {kind}", [task(1, results)])
+    assert_refused(f"is {kind}", [task(1, results)])
 
 
 def test_tasks_of_old_label_studio_have_completions():
     old = {"id": 1, "data": {}, "completions": [{"id": 5, "result": [result("rating", rating=1)]}]}
     assert said([old]) == [(1, None, 1)]
     old["completions"][0]["skipped"] = True
-    refused("no annotations .1 skipped", [old])
+    assert_refused("no annotations .1 skipped", [old])
 
 
 def test_items_of_label_studio_may_be_named_by_their_data():
     tasks = [task(1, [result("rating", rating=1)])]
     assert said(tasks, item="text") == [("text 1", 1, 1)]
-    refused(r"record 1: the data must have 'txt' for `item`; it has \['text'\]", tasks, item="txt")
+    assert_refused(
+        r"record 1: the data must have 'txt' for `item`; it has \['text'\]", tasks, item="txt"
+    )
 
 
 def test_what_label_studio_refuses():
     one = result("rating", rating=1)
     both = [task(1, [one], project=4), task(2, [one], project=5)]
-    refused(
+    assert_refused(
         r"one project; 4 \(the records.*record 1\) and 5 \(.*record 2\) came. Export each", both
     )
-    refused(r"record 2: annotation 1 came before, in .*record 1", [task(1, [one]), task(1, [one])])
-    refused(r"record 2 is no task of Label Studio: it has no data", [task(1, [one]), {"id": 2}])
-    refused(r"a task's id must be text or a whole number; None", [task(1, [one]) | {"id": None}])
+    assert_refused(
+        r"record 2: annotation 1 came before, in .*record 1", [task(1, [one]), task(1, [one])]
+    )
+    assert_refused(
+        r"record 2 is no task of Label Studio: it has no data", [task(1, [one]), {"id": 2}]
+    )
+    assert_refused(
+        r"a task's id must be text or a whole number; None", [task(1, [one]) | {"id": None}]
+    )
     ids = task(1, [one]) | {"annotations": [17]}
-    refused(r"an annotation must be an object; 17 came. Export the annotations in full", [ids])
-    refused(r"a result must be an object; 'x' came", [task(1, ["x"])])
-    refused(r"'predictions' must be a list; 'x' came. Is this an export of another version", [
-        task(1, [one], predictions="x")
-    ])  # fmt: skip
-    refused(r"a label of 'q' must be text or a number; \{'a': 1\} came", [
-        task(1, [result("choices", choices=[{"a": 1}])])
-    ])  # fmt: skip
-    refused(r"an annotator's name must be text or a whole number; \[1\] came", [
-        task(1, [one], by=[1])
-    ])  # fmt: skip
+    assert_refused(
+        r"an annotation must be an object; 17 came. Export the annotations in full", [ids]
+    )
+    assert_refused(r"a result must be an object; 'x' came", [task(1, ["x"])])
+    assert_refused(
+        r"'predictions' must be a list; 'x' came. Is this an export of another version",
+        [task(1, [one], predictions="x")],
+    )
+    assert_refused(
+        r"a label of 'q' must be text or a number; \{'a': 1\} came",
+        [task(1, [result("choices", choices=[{"a": 1}])])],
+    )
+    assert_refused(
+        r"an annotator's name must be text or a whole number; \[1\] came", [task(1, [one], by=[1])]
+    )
 
 
 def flat(n: int, **more: Any) -> dict[str, Any]:
@@ -108,13 +108,17 @@ def test_answers_of_json_min_stand_between_the_id_and_the_annotator():
 
 
 def test_what_json_min_refuses():
-    refused(r"record 2: annotation 1 came before", [flat(1, q="a"), flat(1, q="b")])
-    refused(r"'q' is spans", [flat(1, q=[{"start": 1, "end": 2, "labels": ["PER"], "text": "x"}])])
-    refused(r"'q' is free text", [flat(1, q=[{"text": ["a", "b"]}])])
-    refused(r"nothing must be text or a whole number; None .*item=COLUMN", [
-        flat(1, q="a")
-    ], item="nothing")  # fmt: skip
-    refused(r"a label of 'q' must be text or a number", [flat(1, q=["a", {"b": 1}])])
+    assert_refused(r"record 2: annotation 1 came before", [flat(1, q="a"), flat(1, q="b")])
+    assert_refused(
+        r"'q' is spans", [flat(1, q=[{"start": 1, "end": 2, "labels": ["PER"], "text": "x"}])]
+    )
+    assert_refused(r"'q' is free text", [flat(1, q=[{"text": ["a", "b"]}])])
+    assert_refused(
+        r"nothing must be text or a whole number; None .*item=COLUMN",
+        [flat(1, q="a")],
+        item="nothing",
+    )
+    assert_refused(r"a label of 'q' must be text or a number", [flat(1, q=["a", {"b": 1}])])
 
 
 # Argilla
@@ -141,21 +145,26 @@ def test_items_of_argilla_may_be_named_by_a_field_or_metadata():
     records = [record(responses={"q": [{"value": "a", "user_id": "u"}]})]
     assert said(records, item="text") == [("hello", "u", "a")]
     assert said(records, item="doc") == [(9, "u", "a")]
-    refused(r"no 'x' for `item`; the fields are \['doc', 'text'\]", records, item="x")
+    assert_refused(r"no 'x' for `item`; the fields are \['doc', 'text'\]", records, item="x")
 
 
 def test_what_argilla_refuses():
-    refused(
+    assert_refused(
         r"'q' is a ranking", [record(responses={"q": [{"value": [{"rank": 1, "value": "a"}]}]})]
     )
-    refused(r"'q' is spans", [record(responses={"q": [{"value": [{"start": 1, "label": "a"}]}]})])
-    refused(r"a response must be an object; 3 came", [record(responses={"q": [3]})])
-    refused(r"'q' must be a list; 'x' came", [record(responses={"q": "x"})])
-    refused(r"'q.responses' must have one value for each user; 1 values and 2 users", [
-        {"id": "1", "q.responses": ["a"], "q.responses.users": ["u", "v"]}
-    ])  # fmt: skip
+    assert_refused(
+        r"'q' is spans", [record(responses={"q": [{"value": [{"start": 1, "label": "a"}]}]})]
+    )
+    assert_refused(r"a response must be an object; 3 came", [record(responses={"q": [3]})])
+    assert_refused(r"'q' must be a list; 'x' came", [record(responses={"q": "x"})])
+    assert_refused(
+        r"'q.responses' must have one value for each user; 1 values and 2 users",
+        [{"id": "1", "q.responses": ["a"], "q.responses.users": ["u", "v"]}],
+    )
     anonymous = {"fields": {}, "responses": {"q": [{"value": "a"}]}}
-    refused(r"a record's id must be text or a whole number; None came. Name a field", [anonymous])
+    assert_refused(
+        r"a record's id must be text or a whole number; None came. Name a field", [anonymous]
+    )
 
 
 # Prodigy
@@ -176,12 +185,15 @@ def test_choices_of_prodigy_are_read():
 
 
 def test_what_prodigy_refuses():
-    refused(r"'ner_manual' is spans", [decision(_view_id="ner_manual", spans=[])])
-    refused(r"'free text' is free text", [decision(user_input="hm")])
-    refused(r"an option must have an id; \{'id': None\} came", [decision(options=[{"id": None}])])
-    refused(r"_input_hash must be text or a whole number; None came. Export with db-out", [
-        decision(accept=["a"], _input_hash=None)
-    ])  # fmt: skip
+    assert_refused(r"'ner_manual' is spans", [decision(_view_id="ner_manual", spans=[])])
+    assert_refused(r"'free text' is free text", [decision(user_input="hm")])
+    assert_refused(
+        r"an option must have an id; \{'id': None\} came", [decision(options=[{"id": None}])]
+    )
+    assert_refused(
+        r"_input_hash must be text or a whole number; None came. Export with db-out",
+        [decision(accept=["a"], _input_hash=None)],
+    )
 
 
 # doccano
@@ -191,10 +203,11 @@ def test_old_doccano_tells_who_said_what():
     said_by = [{"label": 3, "user": 1}, {"label": 4, "user": 2}]
     assert said([{"id": 1, "text": "t", "annotations": said_by}]) == [(1, 1, 3), (1, 2, 4)]
     marked = [{"label": 3, "user": 1, "start_offset": 0}]
-    refused(r"'label' is spans", [{"id": 1, "text": "t", "annotations": marked}])
-    refused(r"an annotation must be an object; 3 came", [
-        {"id": 1, "text": "t", "annotations": [*said_by, 3]}
-    ])  # fmt: skip
+    assert_refused(r"'label' is spans", [{"id": 1, "text": "t", "annotations": marked}])
+    assert_refused(
+        r"an annotation must be an object; 3 came",
+        [{"id": 1, "text": "t", "annotations": [*said_by, 3]}],
+    )
 
 
 def test_tables_without_a_mark_of_doccano_are_read_if_they_are_asked_for():
@@ -205,14 +218,15 @@ def test_tables_without_a_mark_of_doccano_are_read_if_they_are_asked_for():
 
 
 def test_what_doccano_refuses():
-    refused(r"'label' is spans", [{"id": 1, "text": "t", "label": [[0, 2, "PER"]]}])
-    refused(r"'entities' is spans", [{"id": 1, "text": "t", "entities": [], "Comments": []}])
-    refused(r"record 2: 'label' must be a list of labels; 3 came. Is this a table of another", [
-        {"id": 1, "text": "t", "label": ["a"]}, {"id": 2, "text": "t", "label": 3}
-    ])  # fmt: skip
-    refused(r"id must be text or a whole number; \[\] came", [
-        {"id": [], "text": "t", "label": ["a"]}
-    ])  # fmt: skip
+    assert_refused(r"'label' is spans", [{"id": 1, "text": "t", "label": [[0, 2, "PER"]]}])
+    assert_refused(r"'entities' is spans", [{"id": 1, "text": "t", "entities": [], "Comments": []}])
+    assert_refused(
+        r"record 2: 'label' must be a list of labels; 3 came. Is this a table of another",
+        [{"id": 1, "text": "t", "label": ["a"]}, {"id": 2, "text": "t", "label": 3}],
+    )
+    assert_refused(
+        r"id must be text or a whole number; \[\] came", [{"id": [], "text": "t", "label": ["a"]}]
+    )
 
 
 # Potato
@@ -237,14 +251,16 @@ def test_schemas_of_potato_are_answered_by_names_or_by_values():
 
 
 def test_what_potato_refuses():
-    refused(r"'s' is free text", [instance({"s": {"text_box": "hm"}})])
-    refused(r"'ner' is spans", [instance({}, spans={"ner": [{"start": 0}]})])
-    refused(r"'box' is spans", [instance({"box": {"x": [1]}})])
-    refused(r"nothing of an item but its id; 'text' came", [instance({"s": "a"})], item="text")
+    assert_refused(r"'s' is free text", [instance({"s": {"text_box": "hm"}})])
+    assert_refused(r"'ner' is spans", [instance({}, spans={"ner": [{"start": 0}]})])
+    assert_refused(r"'box' is spans", [instance({"box": {"x": [1]}})])
+    assert_refused(
+        r"nothing of an item but its id; 'text' came", [instance({"s": "a"})], item="text"
+    )
     state = {"user_id": "ann", "instance_id_to_label_to_value": {"i": [["yes", True]]}}
-    refused(r"a pair of a label and its value; \['yes', True\] came for item 'i'", [state])
+    assert_refused(r"a pair of a label and its value; \['yes', True\] came for item 'i'", [state])
     state["instance_id_to_label_to_value"] = {"i": 3}
-    refused(r"answers about 'i' must be a list or an object; 3 came", [state])
+    assert_refused(r"answers about 'i' must be a list or an object; 3 came", [state])
 
 
 # LeWiDi
@@ -266,16 +282,20 @@ def test_both_dialects_of_lewidi_say_the_same():
 
 def test_tasks_of_lewidi_are_questions():
     records = disputed("1,0") | {"m": disputed("0,1")["k"] | {"annotation task": "u"}}
-    refused(r"has 2 questions: 't', 'u'", records)
+    assert_refused(r"has 2 questions: 't', 'u'", records)
     assert said(records, question="u") == [("m", "A", 0), ("m", "B", 1)]
 
 
 def test_what_lewidi_refuses():
-    refused(r"an annotation for each annotator; 3 annotations and 2 annotators", disputed("1,0,1"))
-    refused(r"known by their key alone; 'text' came", disputed("1,0"), item="text")
-    refused(r"must be text \(2023\) or an object \(2025\); \[1, 0\] came", disputed([1, 0]))
-    refused(r"'annotation task' and 'annotators' must be text; 't' and 3", disputed("1,0", 3))
-    refused(r"an item's key must be text or a whole number; None", [disputed("1,0")["k"]])
+    assert_refused(
+        r"an annotation for each annotator; 3 annotations and 2 annotators", disputed("1,0,1")
+    )
+    assert_refused(r"known by their key alone; 'text' came", disputed("1,0"), item="text")
+    assert_refused(r"must be text \(2023\) or an object \(2025\); \[1, 0\] came", disputed([1, 0]))
+    assert_refused(
+        r"'annotation task' and 'annotators' must be text; 't' and 3", disputed("1,0", 3)
+    )
+    assert_refused(r"an item's key must be text or a whole number; None", [disputed("1,0")["k"]])
 
 
 # Platforms
@@ -299,18 +319,24 @@ def test_forms_of_mturk_are_read():
 
 
 def test_what_platforms_refuse():
-    refused(r"'Answer.taskAnswers' must be JSON; '\[{' came", [hit(**{"Answer.taskAnswers": "[{"})])
-    refused(r"'Answer.taskAnswers' must hold objects; 3 came", [hit(**{"Answer.taskAnswers": "3"})])
-    refused(r"'x' must be text or a whole number; None came. The columns are 'HITId'", [
-        hit(**{"Answer.q": "a"})
-    ], item="x")  # fmt: skip
+    assert_refused(
+        r"'Answer.taskAnswers' must be JSON; '\[{' came", [hit(**{"Answer.taskAnswers": "[{"})]
+    )
+    assert_refused(
+        r"'Answer.taskAnswers' must hold objects; 3 came", [hit(**{"Answer.taskAnswers": "3"})]
+    )
+    assert_refused(
+        r"'x' must be text or a whole number; None came. The columns are 'HITId'",
+        [hit(**{"Answer.q": "a"})],
+        item="x",
+    )
 
 
 def test_tasks_of_toloka_are_known_by_their_id_or_their_only_input():
     row = {"INPUT:image": "1.jpg", "OUTPUT:result": "cat", "ASSIGNMENT:worker_id": "w"}
     assert said([row]) == [("1.jpg", "w", "cat")]
     assert said([row | {"ASSIGNMENT:task_id": "t"}]) == [("t", "w", "cat")]
-    refused(r"'ASSIGNMENT:task_id' must be text", [row | {"INPUT:other": "x"}])
+    assert_refused(r"'ASSIGNMENT:task_id' must be text", [row | {"INPUT:other": "x"}])
     performed = [{"task": "t", "performer": "w", "label": "cat"}]
     assert said(performed) == [("t", "w", "cat")]
 
@@ -319,19 +345,25 @@ def test_tasks_of_toloka_are_known_by_their_id_or_their_only_input():
 
 
 def test_a_format_that_is_not_there_or_not_this_one_is_refused(tmp_path: Any):
-    refused(r"`format` must be one of label-studio, .*counts; 'xml' came", [], format="xml")
-    refused(r"must be an export of argilla; it looks like prodigy jsonl. Say format='prodigy'", [
-        decision(accept=["a"])
-    ], format="argilla")  # fmt: skip
-    refused(r"must be an export of argilla; its first record has 'a'. Known are label-studio", [
-        {"a": 1}
-    ], format="argilla")  # fmt: skip
+    assert_refused(r"`format` must be one of label-studio, .*counts; 'xml' came", [], format="xml")
+    assert_refused(
+        r"must be an export of argilla; it looks like prodigy jsonl. Say format='prodigy'",
+        [decision(accept=["a"])],
+        format="argilla",
+    )
+    assert_refused(
+        r"must be an export of argilla; its first record has 'a'. Known are label-studio",
+        [{"a": 1}],
+        format="argilla",
+    )
     (tmp_path / "x.csv").write_text("item,label\n1,a\n")
     match = r"x.csv must be an export of a tool that is known; .*needs no format: sle encode FILE"
-    refused(match, tmp_path / "x.csv")
+    assert_refused(match, tmp_path / "x.csv")
 
 
 def test_two_tools_in_one_file_are_refused():
     mixed = [decision(accept=["a"]), task(1, [result("rating", rating=1)])]
-    refused(r"record 2 is of another kind: label-studio json. Export each to its own file", mixed)
-    refused(r"record 2 is of another kind: it has 'x'", [decision(accept=["a"]), {"x": 1}])
+    assert_refused(
+        r"record 2 is of another kind: label-studio json. Export each to its own file", mixed
+    )
+    assert_refused(r"record 2 is of another kind: it has 'x'", [decision(accept=["a"]), {"x": 1}])
