@@ -505,6 +505,7 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
         ("smoothing=0 came", "--smoothing 0 came"),
         ("confidence_scale=(1, 5).", "--confidence-scale 1-5."),
         ("pass form='long'.", "pass --form long."),
+        ("Say format='prodigy', or", "Say --format prodigy, or"),
         ("mean item='Task ID'?", "mean --item 'Task ID'?"),
         ("Pass annotator='the column'.", "Pass --annotator COLUMN."),
         ("labels=['a', ...].", "--labels a,OTHER."),

@@ -21,7 +21,7 @@ def test_several_questions_are_listed_with_what_to_type():
     with pytest.raises(
         ValueError,
         match=r"argilla-v2.json \(argilla v2\) has 2 questions: 'label', 'rating'. "
-        r"Say which one: question='label', or --question 'label'",
+        r"Say which one: question='label'",
     ):
         read_export(ARGILLA)
     many = {f"q{i}": {"value": "x"} for i in range(30)}

@@ -154,7 +154,7 @@ def in_options(message: str) -> str:
     message = re.sub(r"(annotator|confidence)='the column'", r"--\1 COLUMN", message)
     names = (
         "missing|duplicates|annotator|item|label|operator|confidence|uncertainty|reliability|"
-        "smoothing|values|trust"
+        "smoothing|values|trust|format|question"
     )
     message = re.sub(rf"\b({names})=([\d.]*\d)", r"--\1 \2", message)
     message = re.sub(rf"\b({names})='([^']*)'", lambda m: f"--{m[1]} {shlex.quote(m[2])}", message)

@@ -193,7 +193,7 @@ def _chosen_question(
             )
         raise ValueError(
             f"{who} has {len(open)} questions: {_listed(open)}. Say which one: "
-            f"question={open[0]!r}, or --question {open[0]!r} on the command line."
+            f"question={open[0]!r}."
         )
     if question in asked:
         if kinds[question] == "choice":
