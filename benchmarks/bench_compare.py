@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from slencodings import Annotations, __version__, compare
-from slencodings.comparison import Comparison
-from slencodings.comparison.text import columns, head, lessons
 from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
+from slencodings.evaluation import Comparison
+from slencodings.evaluation.text import columns, head, lessons
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "comparison.md"
 Crowd = tuple[Annotations, Any, Any]

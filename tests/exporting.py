@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slencodings.exports import read_export
+from slencodings.files.exports import read_export
 
 
 def said(source: Any, **how: Any) -> list[tuple[Any, ...]]:

@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from slencodings.annotations import Annotations  # noqa: E402
-from slencodings.torch import SLEClassifier  # noqa: E402
+from slencodings.annotations import Annotations
+from slencodings.torch import SLEClassifier
 
 
 @pytest.fixture(autouse=True, scope="module")

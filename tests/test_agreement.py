@@ -14,11 +14,12 @@ from slencodings.aggregate.agreement import (
     Alpha,
     g_index,
     krippendorff_alpha,
-    others,
     pairwise_kappa,
     share_of_agreement,
 )
-from slencodings.annotations import Annotations, from_table
+from slencodings.aggregate.leave_one_out import others
+from slencodings.annotations import Annotations
+from slencodings.tables.arrays import from_table
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "agreement.json").read_text())["cases"]
 RTE = Path(__file__).parents[2] / "shared/datasets/rte/all_collected_data/rte.standardized.tsv"

@@ -16,7 +16,7 @@ from slencodings.aggregate import (
     pairwise_kappa,
     share_of_agreement,
 )
-from slencodings.annotations import Annotations, from_table
+from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.annotators.intervals import (
     groups_of_items,
@@ -26,6 +26,7 @@ from slencodings.annotators.intervals import (
 )
 from slencodings.confidence import calibrate
 from slencodings.datasets.rte import rte
+from slencodings.tables.arrays import from_table
 from slencodings.trust import learn_trust
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 torch = pytest.importorskip("torch")
 
-from fitting import (  # noqa: E402
+from fitting import (
     assert_same_weights,
     crowd,
     one_thread,
@@ -21,13 +21,13 @@ from fitting import (  # noqa: E402
     rows,
     weights,
 )
-from torch import nn  # noqa: E402
+from torch import nn
 
-from slencodings import Opinion, aggregate, check, encode, from_alpha, fuse_table, smooth  # noqa: E402
-from slencodings.datasets.digits_crowd import digits_crowd  # noqa: E402
-from slencodings.metrics import entropy_similarity, jsd  # noqa: E402
-from slencodings.torch import SLEClassifier, network, training  # noqa: E402
-from slencodings.trust import learn_trust  # noqa: E402
+from slencodings import Opinion, aggregate, check, encode, from_alpha, fuse_table, smooth
+from slencodings.datasets.digits_crowd import digits_crowd
+from slencodings.metrics import entropy_similarity, jsd
+from slencodings.torch import SLEClassifier, network, training
+from slencodings.trust import learn_trust
 
 OBJECTIVES = ("reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes")
 __all__ = ["one_thread"]

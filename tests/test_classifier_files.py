@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 torch = pytest.importorskip("torch")
 
-from fitting import (  # noqa: E402
+from fitting import (
     assert_same_weights,
     assert_untouched,
     crowd,
@@ -22,11 +22,11 @@ from fitting import (  # noqa: E402
     quick,
     rows,
 )
-from torch import nn  # noqa: E402
+from torch import nn
 
-from slencodings import Opinion, encode, fuse_table, smooth  # noqa: E402
-from slencodings.annotations import from_table  # noqa: E402
-from slencodings.torch import SLEClassifier, training  # noqa: E402
+from slencodings import Opinion, encode, fuse_table, smooth
+from slencodings.tables.arrays import from_table
+from slencodings.torch import SLEClassifier, training
 
 OBJECTIVES = ("reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes")
 __all__ = ["one_thread"]

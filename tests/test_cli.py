@@ -17,7 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import slencodings
-from slencodings import cli, evidence, files, options, survey, targets
+from slencodings.cli import main as cli
+from slencodings.cli import options
+from slencodings.files import encode as files
+from slencodings.files import forms as targets
+from slencodings.tables import rows as survey
+from slencodings.tables import sums as evidence
 
 
 class Run(NamedTuple):

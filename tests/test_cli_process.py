@@ -194,9 +194,9 @@ def loaded(code: str) -> set[str]:
     [
         "import slencodings",
         "from slencodings import __version__",
-        "import slencodings.cli",
+        "import slencodings.cli.main",
         "import sys; sys.argv = ['sle', 'encode', '--help']\n"
-        "import slencodings.cli\ntry: slencodings.cli.main()\nexcept SystemExit: pass",
+        "from slencodings.cli.main import main\ntry: main()\nexcept SystemExit: pass",
     ],
 )
 def test_a_start_loads_nothing_heavy(code: str):

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import slencodings
-from slencodings import cli, files, intake
+from slencodings.cli import main as cli
+from slencodings.files import encode as files
+from slencodings.files import intake
 from slencodings.trust import Trust, learn_trust, obtain
 
 

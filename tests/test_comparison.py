@@ -9,11 +9,12 @@ import pytest
 from learning import crowd, make
 
 from slencodings import aggregate, metrics
-from slencodings.comparison import compare, methods, others
-from slencodings.comparison.methods import methods_for
-from slencodings.comparison.others import Counts, Crowd, Model, crowd_habits, own_habits
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
+from slencodings.evaluation import compare, methods
+from slencodings.evaluation import predictors as others
+from slencodings.evaluation.methods import methods_for
+from slencodings.evaluation.predictors import Counts, Crowd, Model, crowd_habits, own_habits
 from slencodings.trust import learn_trust
 
 # Those that follow a summit by small steps end a little elsewhere if sums are rounded otherwise.
@@ -174,7 +175,7 @@ def test_scores_are_those_of_the_metrics_module():
     c = confident(np.random.default_rng(3), N=40, R=200)
     train, test = (Crowd(c.annotations.rows(c.annotations.item % 2 == k)) for k in (0, 1))
     method = methods_for(train)["SLE, one count each"]
-    from slencodings.comparison.held_out import _score
+    from slencodings.evaluation.held_out import _score
 
     votes, direct, own, brier, agreement = _score(method, train, test)
     a = test.annotations
@@ -193,7 +194,7 @@ def test_learned_trust_is_scored_as_it_scores_itself():
     a = once(crowd(np.random.default_rng(5), N=40, R=250))
     found = compare(a, methods=["SLE, learned"], folds=2, bootstrap=10)
     rng = np.random.default_rng(0)
-    from slencodings.comparison.held_out import _deal
+    from slencodings.evaluation.held_out import _deal
 
     fold, losses = _deal(a, 2, rng), np.full(len(a.item), np.nan)
     for f in (0, 1):
@@ -209,7 +210,7 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
         seen.append(set(c.annotations.item.tolist()))
         return methods._soft(c)
 
-    monkeypatch.setattr("slencodings.comparison.held_out.methods_for", lambda c: {"spy": spy})
+    monkeypatch.setattr("slencodings.evaluation.held_out.methods_for", lambda c: {"spy": spy})
     a = once(crowd(np.random.default_rng(0), N=30, R=100))
     scored = []
     score = methods.Counts.predict
@@ -380,7 +381,7 @@ def test_methods_that_did_not_converge_say_so(monkeypatch):
     def stopped(c):
         return methods._soft(c)._replace(converged=False, notes=("3 annotators score below 0",))
 
-    monkeypatch.setattr("slencodings.comparison.held_out.methods_for", lambda c: {"m": stopped})
+    monkeypatch.setattr("slencodings.evaluation.held_out.methods_for", lambda c: {"m": stopped})
     found = compare(crowd(np.random.default_rng(0)), bootstrap=5)
     assert {"m did not converge", "m: 3 annotators score below 0"} <= set(found.notes)
     assert "m did not converge" in str(found)

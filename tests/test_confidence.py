@@ -13,14 +13,7 @@ from scipy.stats import entropy as scipy_entropy
 from slencodings import check
 from slencodings.aggregate import certainty
 from slencodings.annotations import Annotations
-from slencodings.confidence import (
-    Calibration,
-    calibrate,
-    entropy,
-    interval,
-    linear,
-    probability,
-)
+from slencodings.confidence import Calibration, calibrate, entropy, interval, linear, probability
 from slencodings.metrics import held_out_log_loss
 
 DATASETS = Path(__file__).parents[2] / "shared" / "datasets"

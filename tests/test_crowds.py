@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from slencodings.crowds import read_crowd, weigh
+from slencodings.files.crowd import read_crowd, weigh
 
 CROWD = """\
 post,worker,answer,sure,trust,expert,p_no,p_yes
@@ -120,7 +120,7 @@ def test_weighing_uses_what_the_file_tells_or_learns_it(here):
 
 
 def sle(monkeypatch, capsys, *words):
-    from slencodings.cli import main
+    from slencodings.cli.main import main
 
     monkeypatch.setattr("sys.argv", ["sle", *map(str, words)])
     with pytest.raises(SystemExit) as stop:

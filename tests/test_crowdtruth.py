@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from slencodings.aggregate.crowdtruth import crowdtruth, sentence_relation_score
 from slencodings.aggregate.sle import sle
 from slencodings.aggregate.votes import soft_vote
-from slencodings.annotations import Annotations, from_table
+from slencodings.annotations import Annotations
+from slencodings.tables.arrays import from_table
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "crowdtruth.json").read_text())["cases"]
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

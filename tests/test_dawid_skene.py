@@ -21,7 +21,7 @@ from learning import (
 from slencodings.aggregate import majority_vote, sle
 from slencodings.aggregate.dawid_skene import dawid_skene
 from slencodings.aggregate.one_coin import one_coin
-from slencodings.annotations import from_table
+from slencodings.tables.arrays import from_table
 
 both = pytest.mark.parametrize("method", [dawid_skene, one_coin])
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import slencodings
-from slencodings import cli, demo
+from slencodings.cli import demo
+from slencodings.cli import main as cli
+from slencodings.cli.demo import tell
 from slencodings.datasets import digits_crowd
-from slencodings.demo import tell
 
 
 def story(seed: int = 0, save: str | None = None) -> str:
@@ -182,7 +183,7 @@ def test_the_picture_is_drawn_with_what_the_terminal_has(encoding: str, shade: s
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = os.environ | plain | {"PYTHONIOENCODING": encoding}
     run = subprocess.run(
-        [sys.executable, "-c", "from slencodings.demo import tell; tell(1)"],
+        [sys.executable, "-c", "from slencodings.cli.demo import tell; tell(1)"],
         env=environment,
         capture_output=True,
         check=True,

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, log_loss, roc_auc_score
 from slencodings import Opinion, encode, evaluate, from_table, smooth
 from slencodings.aggregate import soft_vote
 from slencodings.annotations import Annotations
-from slencodings.evaluation import LEVELS
+from slencodings.evaluation.scores import LEVELS
 from slencodings.metrics import entropy_correlation, entropy_similarity, jsd
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)

@@ -13,8 +13,15 @@ import pytest
 from real_crowds import SHARED
 
 import slencodings as sle
-from slencodings.exports import FORMATS, TOOLS, read_export, recognise, rows_of, to_label_studio
-from slencodings.exports.load import parts, records
+from slencodings.files.exports import (
+    FORMATS,
+    TOOLS,
+    read_export,
+    recognise,
+    rows_of,
+    to_label_studio,
+)
+from slencodings.files.exports.load import parts, records
 
 HERE = Path(__file__).parent / "exports"
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slencodings import exports, options
-from slencodings.crowds import read_crowd
-from slencodings.exports import read_export
-from slencodings.files import encode_file
+from slencodings import exports
+from slencodings.cli import options
+from slencodings.files.crowd import read_crowd
+from slencodings.files.encode import encode_file
+from slencodings.files.exports import read_export
 from slencodings.tables import fuse_table
 
 FIXTURES = Path(__file__).parent / "exports"

@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from slencodings.exports import load, read_export, recognise
-from slencodings.exports.load import Part, parts, records
+from slencodings.files.exports import load, read_export, recognise
+from slencodings.files.exports.load import Part, parts, records
 
 TASK = {"_input_hash": 7, "_annotator_id": "ann", "answer": "accept", "accept": ["é"]}
 

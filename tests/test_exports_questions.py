@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from slencodings.exports import read_export
+from slencodings.files.exports import read_export
 
 ARGILLA = Path(__file__).parent / "exports" / "argilla-v2.json"
 
@@ -97,7 +97,7 @@ def test_items_and_labels_that_run_together_are_refused():
 
 
 def test_more_rows_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("slencodings.exports.answers.MOST_ROWS", 5)
+    monkeypatch.setattr("slencodings.files.exports.answers.MOST_ROWS", 5)
     tasks = [task(n, choices("a", "b")) for n in range(3)]
     with pytest.raises(
         ValueError, match=r"3 answers to 'topic' about 2 labels make 6 rows, more than 5. .*topic=a"

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from exporting import assert_refused, said
 
-from slencodings.exports import read_export
+from slencodings.files.exports import read_export
 
 
 class ClassLabel:

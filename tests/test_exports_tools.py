@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from exporting import assert_refused, said
 
-from slencodings.exports import read_export
+from slencodings.files.exports import read_export
 
 # Label Studio
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import slencodings
-from slencodings import files
-from slencodings.files import encode_file, replacing
+from slencodings.files import encode as files
+from slencodings.files.encode import encode_file, replacing
 
 Table = dict[str, list[Any]]
 

@@ -20,7 +20,7 @@ from scipy.special import digamma
 
 from slencodings.aggregate import sle
 from slencodings.aggregate.mace import mace
-from slencodings.annotations import from_table
+from slencodings.tables.arrays import from_table
 
 methods = pytest.mark.parametrize("method", ["vb", "em"])
 

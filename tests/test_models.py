@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from learning import make
 
-from slencodings.features import TEXT_FEATURES, read_features
+from slencodings.files.features import TEXT_FEATURES, read_features
 
 pytest.importorskip("torch")
 
-from slencodings import models
+from slencodings.cli import models
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def here(tmp_path, monkeypatch):
 
 
 def sle(monkeypatch, capsys, *words):
-    from slencodings.cli import main
+    from slencodings.cli.main import main
 
     monkeypatch.setattr("sys.argv", ["sle", *map(str, words)])
     with pytest.raises(SystemExit) as stop:

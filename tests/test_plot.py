@@ -16,15 +16,7 @@ import numpy as np
 import pytest
 from strategies import assert_close
 
-from slencodings import (
-    Opinion,
-    describe_annotators,
-    discount,
-    encode,
-    from_table,
-    metrics,
-    plot,
-)
+from slencodings import Opinion, describe_annotators, discount, encode, from_table, metrics, plot
 from slencodings.confidence import calibrate
 
 matplotlib = pytest.importorskip("matplotlib", reason="pip install 'slencodings[plot]'")

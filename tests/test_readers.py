@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from slencodings import readers
-from slencodings.readers import choose_columns, find_columns, format_of, header, text_of
-from slencodings.sources import Source, scan
+from slencodings.files import formats as readers
+from slencodings.files.formats import choose_columns, find_columns, format_of, header, text_of
+from slencodings.files.locate import Source, scan
 
 
 @pytest.mark.parametrize(

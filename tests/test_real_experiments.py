@@ -10,15 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from fitting import crowd as make_crowd  # noqa: E402
-from fitting import one_thread  # noqa: E402
-from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
-from torch import nn  # noqa: E402
+from fitting import crowd as make_crowd
+from fitting import one_thread
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from torch import nn
 
-from experiments import data as sets  # noqa: E402
-from experiments import networks, real, texts  # noqa: E402
-from slencodings import Opinion, evaluate  # noqa: E402
-from slencodings.torch import SLEClassifier  # noqa: E402
+from experiments import data as sets
+from experiments import networks, real, texts
+from slencodings import Opinion, evaluate
+from slencodings.torch import SLEClassifier
 
 __all__ = ["one_thread"]
 

@@ -14,8 +14,9 @@ from slencodings.aggregate.reliability import (
     reliability_opinion,
 )
 from slencodings.aggregate.sle import sle
-from slencodings.annotations import Annotations, from_table
+from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
+from slencodings.tables.arrays import from_table
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

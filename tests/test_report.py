@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slencodings import aggregate, crowds, triage
+from slencodings import aggregate, triage
 from slencodings.aggregate.agreement import judgments
-from slencodings.annotations import Annotations, from_table
+from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
-from slencodings.comparison import compare
+from slencodings.evaluation import compare
+from slencodings.files import crowd as crowds
 from slencodings.report import render, summarise
 from slencodings.report.charts import charts
 from slencodings.report.labels import times_confused
 from slencodings.report.people import NO_NAMES, NOT_SHARED, pair_agreement
 from slencodings.report.weighed import weigh, without_each
+from slencodings.tables.arrays import from_table
 
 # The package has a function of this name.
 SUMMARISE = importlib.import_module("slencodings.report.summarise")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from test_report import QUICK, SUMMARISE
 
-from slencodings import cli
+from slencodings.cli import main as cli
 
 CSV = "item,annotator,label,confidence\n" + "".join(
     f"i{i},{who},{'yes' if (i + m) % 3 else 'no'},0.{5 + m}\n"
@@ -97,7 +97,7 @@ def test_without_what_draws_charts_it_says_what_to_install(
 def test_the_demo_ends_with_a_page_and_says_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from slencodings import demo
+    from slencodings.cli import demo
     from slencodings.datasets import digits_crowd
 
     whole = digits_crowd(rng=0)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slencodings as sle
-from slencodings import cli
 from slencodings.aggregate import dawid_skene
+from slencodings.cli import main as cli
 from slencodings.metrics import jsd
 from slencodings.trust import Ridge, learn_trust, sample_items
 

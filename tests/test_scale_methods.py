@@ -14,9 +14,9 @@ from learning import crowd, make, seeds
 
 from slencodings.aggregate import crowdtruth, dawid_skene, glad, mace, one_coin
 from slencodings.aggregate.agreement import judgments
-from slencodings.aggregate.ballots import ballots, posterior
+from slencodings.aggregate.em import ballots, posterior
 from slencodings.annotations import Annotations
-from slencodings.screen import bar
+from slencodings.progress import bar
 from slencodings.trust import Ridge, learn_trust
 from slencodings.trust.obtain import learn_from
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import betabinom, multinomial
 
-from slencodings.evaluation import LEVELS, coverage, dirichlet_log_loss
+from slencodings.evaluation.scores import LEVELS, coverage, dirichlet_log_loss
 
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 

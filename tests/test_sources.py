@@ -16,11 +16,11 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 
-from slencodings import sources
-from slencodings.crowds import read_crowd
-from slencodings.features import read_features
-from slencodings.files import encode_file
-from slencodings.sources import locate
+from slencodings.files import locate as sources
+from slencodings.files.crowd import read_crowd
+from slencodings.files.encode import encode_file
+from slencodings.files.features import read_features
+from slencodings.files.locate import locate
 
 ROWS = [
     {"item": f"{i:03}", "who": who, "label": "yes" if (i + n) % 3 else "no", "confidence": c}
@@ -405,7 +405,7 @@ def large(path: Path) -> Path:
 # Prints the peak of its own memory in MB; not that of whoever started it.
 PEAK = """
 import sys
-from slencodings.files import encode_file
+from slencodings.files.encode import encode_file
 encode_file(sys.argv[1], sys.argv[2], columns={}, memory=sys.argv[3] or None)
 print(int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024)
 """

@@ -365,7 +365,7 @@ def when_half_done(spark: Any, act: Callable[[], None]) -> None:
 
 def start_encoding(pool: ThreadPoolExecutor, source: str, target: Path, **how: Any) -> Any:
     """Encode in a thread; come back when all is checked and fusing begins."""
-    from slencodings.spark import encode
+    from slencodings.files.spark import encode
 
     said: list[str] = []
     job = pool.submit(encode, source, str(target), say=lambda what, text: said.append(what), **how)
@@ -448,7 +448,7 @@ def write(path: Path, columns: Columns = SMALL) -> str:
 
 
 def encode(source: Any, target: Any, **how: Any) -> dict[str, Any]:
-    from slencodings import spark
+    from slencodings.files import spark
 
     return spark.encode(source if isinstance(source, list) else str(source), str(target), **how)
 
@@ -625,7 +625,7 @@ def run_entry(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_spark_submit_takes_the_options_of_the_command_line(tmp_path: Path) -> None:
-    from slencodings import spark
+    from slencodings.files import spark
 
     source = write(tmp_path / "in.csv", SMALL | {"confidence": [5, 3, 1]})
     run = run_entry(
@@ -654,7 +654,7 @@ def test_sle_encode_hands_over_to_spark(tmp_path: Path) -> None:
 
 def test_the_entry_says_errors_in_one_line_and_fails(tmp_path: Path) -> None:
     master = f"spark://{HERE}:{free_port()}"
-    module = (sys.executable, "-m", "slencodings.spark")
+    module = (sys.executable, "-m", "slencodings.files.spark")
     run = run_entry(*module, "in.csv", "-o", str(tmp_path / "out.csv"), "--master", master)
     assert run.returncode == 1
     assert re.fullmatch(rf"error: no Spark master answers at {master}: .*\n", run.stderr)

@@ -23,10 +23,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slencodings
-from slencodings import cli
-from slencodings.crowds import read_crowd
-from slencodings.files import encode_file
-from slencodings.store import alone
+from slencodings.cli import main as cli
+from slencodings.files.crowd import read_crowd
+from slencodings.files.encode import encode_file
+from slencodings.files.store import alone
 from slencodings.tables import fuse_evidence
 from slencodings.trust import learn_trust
 
@@ -578,7 +578,7 @@ def test_no_update_is_lost_among_many_at_once(tmp_path: Path):
 
 KILLED = """
 import os, pathlib, signal, sys
-from slencodings.files import encode_file
+from slencodings.files.encode import encode_file
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 {patch}
 encode_file("new.csv", "out.csv", into="store.parquet", columns={{}})

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import slencodings as sle
-from slencodings.files import encode_file
+from slencodings.files.encode import encode_file
 from slencodings.opinion import Opinion
 
 CROWD = {

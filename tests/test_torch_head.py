@@ -7,7 +7,7 @@ from strategies import assert_close, assert_is_opinion
 from slencodings import alpha, check, smooth
 
 torch = pytest.importorskip("torch")
-from slencodings.torch import OpinionHead, kl_loss, opinion_from_logits  # noqa: E402
+from slencodings.torch import OpinionHead, kl_loss, opinion_from_logits
 
 # PyTorch says this of the caches in array-api-compat, which hold what cannot change.
 about_caches = pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cach")

@@ -13,7 +13,7 @@ from strategies import assert_close, assert_relatively_close
 from slencodings import Opinion, alpha, encode, from_alpha, smooth
 
 torch = pytest.importorskip("torch")
-from slencodings.torch import (  # noqa: E402
+from slencodings.torch import (
     kl_loss,
     mtlsl_loss,
     opinion_from_logits,

@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch", reason="needs the extra `torch`")
 transformers = pytest.importorskip("transformers", reason="needs the extra `trainers`")
 pytest.importorskip("accelerate", reason="needs the extra `trainers`")
 
-from safetensors.torch import load_file  # noqa: E402
-from transformers import (  # noqa: E402
+from safetensors.torch import load_file
+from transformers import (
     BertConfig,
     BertForSequenceClassification,
     Trainer,
@@ -26,18 +26,8 @@ from transformers import (  # noqa: E402
     ViTForImageClassification,
 )
 
-from slencodings.torch import (  # noqa: E402
-    kl_loss,
-    opinion_from_logits,
-    soft_cross_entropy,
-    vote_loss,
-)
-from slencodings.torch.trainer import (  # noqa: E402
-    opinion_loss,
-    opinion_metrics,
-    pack,
-    unpack,
-)
+from slencodings.torch import kl_loss, opinion_from_logits, soft_cross_entropy, vote_loss
+from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
 SIZES = {
     "hidden_size": 16,

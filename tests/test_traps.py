@@ -29,7 +29,7 @@ from learning import crowd, make, one_item, shuffled
 
 from slencodings import aggregate, from_table
 from slencodings.aggregate import crowdtruth, dawid_skene, krippendorff_alpha, mace, majority_vote
-from slencodings.aggregate.ballots import ballots
+from slencodings.aggregate.em import ballots
 from slencodings.aggregate.wawa import _votes
 
 TARGETS = [

@@ -12,9 +12,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from slencodings import fuse
 from slencodings.aggregate import sle
-from slencodings.annotations import Annotations, from_table
+from slencodings.annotations import Annotations
 from slencodings.metrics import jsd
 from slencodings.opinion import Opinion, encode
+from slencodings.tables.arrays import from_table
 from slencodings.triage import annotations_needed, assign, dissonance, plan, triage, why
 from slencodings.trust import learn_trust
 

@@ -29,7 +29,8 @@ from engines import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slencodings import Opinion, dense, from_table, fuse_table, tables
+from slencodings import Opinion, dense, from_table, fuse_table
+from slencodings.tables import fuse as tables
 from slencodings.trust import Ridge, Trust, learn_trust
 
 NAMED = {"item": "item", "annotator": "who", "label": "said"}

@@ -15,7 +15,7 @@ from learning import (
 )
 
 from slencodings.aggregate import sle, soft_vote
-from slencodings.aggregate.ballots import ballots
+from slencodings.aggregate.em import ballots
 from slencodings.aggregate.wawa import _votes, wawa, zero_based_skill
 
 both = pytest.mark.parametrize("method", [wawa, zero_based_skill])

@@ -5,6 +5,81 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+# The module of each public name; a module that is public itself is its own.
+_MODULES = {
+    "Annotations": "annotations",
+    "Opinion": "opinion",
+    "aggregate": "aggregate",
+    "alpha": "opinion",
+    "check": "opinion",
+    "compare": "evaluation",
+    "confidence": "confidence",
+    "dense": "tables",
+    "describe_annotators": "annotators",
+    "discount": "opinion",
+    "encode": "opinion",
+    "evaluate": "evaluation",
+    "exports": "files.exports",
+    "from_alpha": "opinion",
+    "from_table": "tables",
+    "fuse": "fusion",
+    "fuse_average": "fusion",
+    "fuse_compromise": "fusion",
+    "fuse_constraint": "fusion",
+    "fuse_evidence": "tables",
+    "fuse_table": "tables",
+    "fuse_weighted": "fusion",
+    "maximize_uncertainty": "opinion",
+    "metrics": "metrics",
+    "plot": "plot",
+    "smooth": "opinion",
+    "triage": "triage",
+    "trust": "trust",
+    "unfuse": "fusion",
+    "weighted_rows": "files.forms",
+}
+
+if TYPE_CHECKING:
+    from slencodings import aggregate, confidence, metrics, plot, triage, trust
+    from slencodings.annotations import Annotations
+    from slencodings.annotators import describe_annotators
+    from slencodings.evaluation import compare, evaluate
+    from slencodings.files import exports
+    from slencodings.files.forms import weighted_rows
+    from slencodings.fusion import (
+        fuse,
+        fuse_average,
+        fuse_compromise,
+        fuse_constraint,
+        fuse_weighted,
+        unfuse,
+    )
+    from slencodings.opinion import (
+        Opinion,
+        alpha,
+        check,
+        discount,
+        encode,
+        from_alpha,
+        maximize_uncertainty,
+        smooth,
+    )
+    from slencodings.tables import dense, from_table, fuse_evidence, fuse_table
+else:
+    # A name is fetched from its module when it is first used, so that `sle --help` and
+    # `slencodings.__version__` do not wait for NumPy.
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = _MODULES[name]
+        module = import_module(f"{__name__}.{home}")
+        found = module if home.endswith(name) else getattr(module, name)
+        return globals().setdefault(name, found)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_MODULES})
+
+
 __all__ = [
     "Annotations",
     "Opinion",
@@ -37,54 +112,3 @@ __all__ = [
     "unfuse",
     "weighted_rows",
 ]
-
-if TYPE_CHECKING:
-    from slencodings import aggregate, confidence, exports, metrics, plot, triage, trust
-    from slencodings.annotations import Annotations, from_table
-    from slencodings.annotators import describe_annotators
-    from slencodings.comparison import compare
-    from slencodings.evaluation import evaluate
-    from slencodings.fusion import (
-        fuse,
-        fuse_average,
-        fuse_compromise,
-        fuse_constraint,
-        fuse_weighted,
-        unfuse,
-    )
-    from slencodings.opinion import (
-        Opinion,
-        alpha,
-        check,
-        discount,
-        encode,
-        from_alpha,
-        maximize_uncertainty,
-        smooth,
-    )
-    from slencodings.tables import dense, fuse_evidence, fuse_table
-    from slencodings.targets import weighted_rows
-else:
-    # A name is fetched from its module when it is first used, so that `sle --help` and
-    # `slencodings.__version__` do not wait for NumPy.
-    def __getattr__(name: str) -> Any:
-        if name in ("aggregate", "confidence", "exports", "metrics", "plot", "triage", "trust"):
-            return import_module(f"{__name__}.{name}")
-        homes = (
-            "opinion",
-            "fusion",
-            "annotations",
-            "tables",
-            "comparison",
-            "annotators",
-            "evaluation",
-            "targets",
-        )
-        for home in homes if name in __all__ else ():
-            module = import_module(f"{__name__}.{home}")
-            if hasattr(module, name):
-                return globals().setdefault(name, getattr(module, name))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})

@@ -7,24 +7,10 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.columns import (
-    ANNOTATOR,
-    ITEM,
-    LABEL,
-    ROW,
-    UNCERTAINTY,
-    Frame,
-    is_spark,
-    look_up,
-    probability,
-    to_arrays,
-)
 from slencodings.opinion import Opinion
-from slencodings.survey import Duplicates, Missing, survey
 
 
 @dataclass(frozen=True)
@@ -133,106 +119,6 @@ class Annotations:
         if r.ndim == 0:
             return np.full(R, float(r))
         return r[self.annotator] if len(r) == M else r
-
-
-def from_table(
-    table: Any,
-    *,
-    item: str,
-    label: str | Sequence[str],
-    annotator: str | None = None,
-    uncertainty: Any = None,
-    confidence: Any = None,
-    confidence_scale: Any = (0, 1),
-    labels: Sequence[Any] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "all",
-) -> Annotations:
-    """Read a table into arrays, for methods that learn from the crowd as a whole.
-
-    The arguments are those of `fuse_table`. Rows without a label are left out and their items
-    stay; the others keep their order. Reliability is not part of what was said: pass it to the
-    method that uses it.
-
-    Examples
-    --------
-    >>> crowd = {"post": ["a", "a", "b"], "who": ["ann", "bob", "ann"], "said": ["yes", "no", "no"]}
-    >>> annotations = from_table(crowd, item="post", annotator="who", label="said")
-    >>> annotations.y, annotations.labels
-    (array([1, 0, 0]), array(['no', 'yes'], dtype=object))
-    """
-    rows = survey(
-        _in_memory(table),
-        item=item,
-        label=label,
-        annotator=annotator,
-        uncertainty=uncertainty,
-        confidence=confidence,
-        confidence_scale=confidence_scale,
-        labels=labels,
-        missing=missing,
-        duplicates=duplicates,
-        ordered=True,
-    )
-    said = probability(0) if rows.soft else LABEL
-    frame, items = _coded(rows.frame, ITEM, "sle_i")
-    spoken = frame.filter(~nw.col(said).is_null())
-    annotators = np.asarray(["anonymous"], dtype=object)
-    if annotator is not None:
-        spoken, annotators = _coded(spoken, ANNOTATOR, "sle_m")
-    if not rows.soft:
-        place = {label: k for k, label in enumerate(rows.labels)}
-        spoken = look_up(spoken, LABEL, place, "sle_y")
-    y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
-    codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
-    arrays = to_arrays(spoken.select(ROW, *codes, *y, UNCERTAINTY))
-    order = np.argsort(arrays[ROW])
-    in_order = {name: values[order] for name, values in arrays.items()}
-    if any(np.isnan(in_order[c].astype(float)).any() for c in ("sle_i", y[0])):
-        raise ValueError(
-            "a lazy table must give the same rows each time it is read; this one does not, as a "
-            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
-        )
-    who = np.zeros(len(order), dtype=np.intp)
-    if annotator is not None:
-        nobody = len(annotators)
-        who = np.nan_to_num(in_order["sle_m"].astype(float), nan=nobody).astype(np.intp)
-        if (who == nobody).any():
-            annotators = np.asarray([*annotators, None], dtype=object)
-    return Annotations(
-        item=in_order["sle_i"].astype(np.intp),
-        annotator=who,
-        y=np.stack([in_order[c] for c in y], axis=-1)
-        if rows.soft
-        else in_order["sle_y"].astype(np.intp),
-        uncertainty=in_order[UNCERTAINTY].astype(float),
-        items=items,
-        annotators=annotators,
-        labels=_names(rows.labels),
-    )
-
-
-def _in_memory(table: Any) -> Any:
-    """Rows of Dask and Spark, collected: they keep no order that could be numbered."""
-    frame = None if isinstance(table, Mapping) else nw.from_native(table, pass_through=True)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        return frame.collect().to_native()
-    if isinstance(frame, nw.LazyFrame) and is_spark(frame):
-        return frame.collect("pyarrow").to_native()
-    return table
-
-
-def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
-    """Add the place of each value among the sorted distinct values, and return those."""
-    distinct = frame.select(column).filter(~nw.col(column).is_null()).unique()
-    coded = distinct.with_row_index(code, order_by=column)
-    arrays = to_arrays(coded)
-    names = arrays[column][np.argsort(arrays[code])]
-    return frame.join(coded, on=column, how="left"), names
-
-
-def _names(labels: list[Any]) -> Any:
-    return np.asarray(labels, dtype=object if isinstance(labels[0], str) else None)
 
 
 def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> NDArray[np.float64]:

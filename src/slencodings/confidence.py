@@ -196,7 +196,7 @@ def calibrate(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [q // 2 for q in range(200)], "label": [0, 0, 1, 1, 0, 1, 1, 1] * 25}
     >>> crowd = from_table(said, item="item", label="label")
     >>> print(calibrate(crowd, [3, 3, 3, 3, 1, 1, 3, 3] * 25))

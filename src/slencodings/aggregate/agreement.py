@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.aggregate.leave_one_out import leave_one_out
 from slencodings.annotations import Annotations
 
 Floats = NDArray[np.float64]
@@ -112,27 +113,6 @@ def judgments(annotations: Annotations) -> Judgments:
     return Judgments(item, annotator, row, label, value)
 
 
-def others(value: Floats, group: Ints) -> Floats:
-    """The sum of the other values of each one's group; values are not negative.
-
-    Exact to rounding where one value is nearly all of its group, as `sums[group] - value` is not:
-    the largest value is kept apart.
-    """
-    n = int(np.max(group, initial=-1)) + 1
-    largest = np.zeros(n)
-    np.maximum.at(largest, group, value)
-    at = np.flatnonzero(value == largest[group])
-    leader = np.zeros(n, dtype=np.intp)
-    leader[group[at]] = at
-    leader = leader[np.bincount(group, minlength=n) > 0]
-    small = value.copy()
-    small[leader] = 0
-    rest = np.bincount(group, small, n)
-    result = largest[group] + np.maximum(rest[group] - value, 0)
-    result[leader] = rest[group[leader]]
-    return result
-
-
 def pairs(item: Ints, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """All pairs of places in a sorted array that have the same item, the lower place first."""
     count = np.bincount(item)
@@ -169,7 +149,7 @@ def spread(count: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def peer_agreement(said: Judgments, K: int) -> Floats:
     """The expected agreement of each judgment with one of its peers, (J,)."""
     cell = np.unique(said.item[said.row] * K + said.label, return_inverse=True)[1]
-    together = said.value * others(said.value, cell)
+    together = said.value * leave_one_out(said.value, cell)
     return np.bincount(said.row, together, len(said.item)) / said.peers
 
 
@@ -183,7 +163,7 @@ def share_of_agreement(annotations: Annotations) -> Floats:
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
     ...         "label": ["yes", "yes", "no", "no", "no"]}
     >>> share_of_agreement(from_table(said, item="item", annotator="who", label="label"))
@@ -205,7 +185,7 @@ def g_index(annotations: Annotations) -> Floats:
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
     ...         "label": ["yes", "yes", "no", "no", "no"]}
     >>> g_index(from_table(said, item="item", annotator="who", label="label"))
@@ -228,7 +208,7 @@ def pairwise_kappa(annotations: Annotations, *, max_pairs: int = MAX_PAIRS) -> F
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 2, 2, 3, 3, 4, 4], "who": ["ann", "bob"] * 4,
     ...         "label": [1, 1, 1, 1, 0, 0, 1, 0]}
     >>> pairwise_kappa(from_table(said, item="item", annotator="who", label="label"))
@@ -321,7 +301,7 @@ def krippendorff_alpha(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 2, 2, 3, 3], "label": ["a", "a", "b", "b", "a", "b"]}
     >>> round(krippendorff_alpha(from_table(said, item="item", label="label")).alpha, 4)
     0.4444

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate.agreement import Judgments, check_pairs, judgments, others, spread
+from slencodings.aggregate.agreement import Judgments, check_pairs, judgments, spread
+from slencodings.aggregate.leave_one_out import leave_one_out
 from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
 
@@ -51,7 +52,7 @@ def crowdtruth(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 1, 2, 2, 2], "who": ["ann", "bob", "cyd"] * 2,
     ...         "label": ["yes", "yes", "no", "no", "no", "no"]}
     >>> crowdtruth(from_table(said, item="item", annotator="who", label="label")).reliability
@@ -119,7 +120,7 @@ def sentence_relation_score(annotations: Annotations, *, normalize: bool = False
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1] * 7, "label": ["yes"] * 4 + ["no"] * 3}
     >>> sentence_relation_score(from_table(said, item="item", label="label")).probability
     array([[0.6, 0.8]])
@@ -269,17 +270,17 @@ def _update(
         x = np.sqrt(q) * votes.value
         norm = np.sqrt(np.bincount(row, x**2, J))[row]
         x = np.divide(x, norm, out=np.zeros_like(x), where=norm > 0)
-        alike = np.bincount(row, x * others(w[row] * x, cell), J)
-        peers = others(w, item)
+        alike = np.bincount(row, x * leave_one_out(w[row] * x, cell), J)
+        peers = leave_one_out(w, item)
         UQS[votes.items] = _ratio(
             np.bincount(item, w * alike, N) / 2, np.bincount(item, w * peers, N) / 2
         )
 
         # the cosine of w_i V_i with the rest of the crowd, which also has labels that i does not
         own = w[row] * votes.value
-        rest = others(own, cell)
+        rest = leave_one_out(own, cell)
         S = np.bincount(cell, own, len(votes.cell_item))
-        elsewhere = others(old.label[votes.cell_label] * S**2, votes.cell_item)[cell]
+        elsewhere = leave_one_out(old.label[votes.cell_label] * S**2, votes.cell_item)[cell]
         rest_squared = np.bincount(row, q * rest**2 + np.where(votes.lone, elsewhere, 0), J)
         root = np.sqrt(np.bincount(row, q * own**2, J) * rest_squared)
         tiny = root < _EPS

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from slencodings.aggregate.ballots import (
+from slencodings.aggregate.em import (
     EXPECTED_ACCURACY,
     FLOOR,
     Floats,
@@ -55,7 +55,7 @@ def dawid_skene(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> dawid_skene(crowd).reliability.round(2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slencodings.aggregate.ballots import Floats, ballots, check_steps, gold_codes, posterior
+from slencodings.aggregate.em import Floats, ballots, check_steps, gold_codes, posterior
 from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
 
@@ -44,7 +44,7 @@ def glad(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> glad(crowd).details["ability"].round(2)

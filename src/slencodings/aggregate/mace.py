@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from slencodings.aggregate.ballots import (
+from slencodings.aggregate.em import (
     Codes,
     Floats,
     ballots,
@@ -74,7 +74,7 @@ def mace(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> mace(crowd, method="em").probability.round(2)

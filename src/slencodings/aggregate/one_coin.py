@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from slencodings.aggregate.ballots import (
+from slencodings.aggregate.dawid_skene import above_chance
+from slencodings.aggregate.em import (
     EXPECTED_ACCURACY,
     FLOOR,
     Floats,
@@ -19,7 +20,6 @@ from slencodings.aggregate.ballots import (
     posterior,
     safe_log,
 )
-from slencodings.aggregate.dawid_skene import above_chance
 from slencodings.aggregate.result import Aggregate, Progress
 from slencodings.annotations import Annotations
 
@@ -45,7 +45,7 @@ def one_coin(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> one_coin(crowd).reliability.round(2)

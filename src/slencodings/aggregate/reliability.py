@@ -41,7 +41,7 @@ def reliability_opinion(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
     ...         "label": ["yes", "yes", "no", "no", "no"]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
@@ -171,7 +171,7 @@ def filter_by_reliability(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 2], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> print(filter_by_reliability(crowd, {"ann": 0.9, "bob": 0.4}, threshold=0.5)[1])

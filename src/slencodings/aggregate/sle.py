@@ -36,7 +36,7 @@ def sle(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": ["p", "p", "q"], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> sle(crowd, reliability={"ann": 0.5, "bob": 0.8}, smoothing=0).uncertainty
@@ -61,7 +61,7 @@ def certainty(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": ["p", "p"], "label": ["yes", "no"], "doubt": [0.0, 0.5]}
     >>> crowd = from_table(said, item="item", label="label", uncertainty="doubt")
     >>> certainty(crowd, reliability=0.8, smoothing=0)

@@ -18,7 +18,7 @@ def soft_vote(annotations: Annotations) -> Aggregate:
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": ["p", "p", "p", "q"], "label": ["yes", "yes", "no", None]}
     >>> soft_vote(from_table(said, item="item", label="label")).probability
     array([[0.33333333, 0.66666667],
@@ -48,7 +48,7 @@ def majority_vote(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": ["p", "p", "q"], "label": ["yes", "no", "yes"]}
     >>> majority_vote(from_table(said, item="item", label="label"), ties="soft").probability
     array([[0.5, 0.5],

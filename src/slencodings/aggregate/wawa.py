@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate.ballots import Ballots, Floats, ballots, check_steps
+from slencodings.aggregate.em import Ballots, Floats, ballots, check_steps
 from slencodings.aggregate.result import Aggregate
 from slencodings.annotations import Annotations
 
@@ -32,7 +32,7 @@ def wawa(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
     >>> wawa(from_table(said, item="item", annotator="who", label="label")).probability
     array([[0.8, 0.2],
@@ -64,7 +64,7 @@ def zero_based_skill(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> zero_based_skill(crowd).reliability

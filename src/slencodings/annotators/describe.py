@@ -89,7 +89,7 @@ def describe_annotators(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [1, 1, 1, 2, 2, 2], "who": ["ann", "bob", "cyd"] * 2,
     ...         "label": ["yes", "yes", "no", "no", "no", "no"]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")

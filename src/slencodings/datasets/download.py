@@ -177,8 +177,8 @@ def fetch(files: Iterable[File], home: Path) -> None:
     On a terminal there is a bar. What came before a connection broke is kept as *.part, and the
     next call goes on from there.
     """
-    from slencodings.screen import notes
-    from slencodings.writers import replacing
+    from slencodings.files.write import replacing
+    from slencodings.progress import notes
 
     came: dict[Source, bytes] = {}
     with notes(quiet=not sys.stderr.isatty()) as (say, progress):

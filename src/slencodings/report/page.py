@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slencodings.files.write import check_place, replacing
 from slencodings.report.render import chart_library, render
 from slencodings.report.summarise import summarise
-from slencodings.writers import check_place, replacing
 
 if TYPE_CHECKING:
-    from slencodings.verbs import Read
+    from slencodings.cli.crowd import Read
 
 
 def make_page(read: Read, page: str, *, command: str, **how: Any) -> None:

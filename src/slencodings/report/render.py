@@ -23,7 +23,7 @@ def render(found: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": ["<p>", "<p>", "q"], "y": ["no", "yes", "no"]}
     >>> from slencodings.report import summarise
     >>> page = render(summarise(from_table(said, item="item", label="y")))

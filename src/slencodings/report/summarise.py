@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from slencodings.aggregate import krippendorff_alpha
 from slencodings.annotations import Annotations
-from slencodings.comparison import compare
-from slencodings.comparison.text import lessons
+from slencodings.evaluation import compare
+from slencodings.evaluation.text import lessons
 from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
@@ -72,7 +72,7 @@ def summarise(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": list("ppppq"), "who": list("abcda"), "y": ["no", "yes", "no", "no", "no"]}
     >>> crowd = from_table(said, item="item", annotator="who", label="y")
     >>> found = summarise(crowd, reliability=0.6)

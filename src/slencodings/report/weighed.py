@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slencodings.aggregate import certainty
 from slencodings.annotations import Annotations
 from slencodings.opinion import Opinion
-from slencodings.tables import MOST_MEANT
+from slencodings.tables.fuse import MOST_MEANT
 from slencodings.trust import Trust, learn_trust
 from slencodings.trust.value import stated_confidence
 

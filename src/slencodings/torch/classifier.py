@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from slencodings.opinion import Opinion
-from slencodings.screen import notes
+from slencodings.progress import notes
 from slencodings.torch import saving
 from slencodings.torch.network import build, load_weights, losses_of
 from slencodings.torch.targets import read_target

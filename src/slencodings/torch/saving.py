@@ -15,8 +15,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from slencodings.files.write import check_place, replacing
 from slencodings.torch.training import Progress
-from slencodings.writers import check_place, replacing
 
 # The parts of a checkpoint, as the names of its tensors begin.
 _PARTS = ("network", "best", "optimizer")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from slencodings.aggregate import sle
 from slencodings.annotations import Annotations
 from slencodings.opinion import Opinion, check, encode, smooth
-from slencodings.tables import dense
+from slencodings.tables.arrays import dense
 from slencodings.trust import learn_trust
 
 KL = ("reverse_kl", "forward_kl")

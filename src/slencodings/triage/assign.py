@@ -44,7 +44,7 @@ def assign(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": ["p", "p", "q"], "who": ["ann", "bob", "ann"], "label": [1, 0, 1]}
     >>> crowd = from_table(said, item="item", annotator="who", label="label")
     >>> assign(crowd, [1, 1], reliability=[0.9, 0.6])

@@ -45,7 +45,7 @@ def learn_trust(
 
     Examples
     --------
-    >>> from slencodings.annotations import from_table
+    >>> from slencodings import from_table
     >>> said = {"item": [q // 3 for q in range(54)], "who": ["ann", "bob", "eve"] * 18}
     >>> said["label"] = [0, 0, 1, 1, 1, 0, 0, 0, 0] * 6
     >>> crowd = from_table(said, item="item", annotator="who", label="label")

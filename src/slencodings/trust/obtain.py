@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from slencodings.annotations import from_table
+from slencodings.tables.arrays import from_table
 from slencodings.trust.learn import learn_trust
 from slencodings.trust.value import Trust
 

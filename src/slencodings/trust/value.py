@@ -125,7 +125,7 @@ class Trust:
 
         Examples
         --------
-        >>> from slencodings.annotations import from_table
+        >>> from slencodings import from_table
         >>> said = {"item": [0, 0, 1, 1], "label": [0, 0, 1, 1]}
         >>> crowd = from_table(said, item="item", label="label")
         >>> from slencodings.trust import learn_trust

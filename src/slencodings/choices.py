@@ -1,0 +1,1 @@
+"""Every closed set of words, once."""

@@ -1,0 +1,415 @@
+"""The command line `sle`: each verb is a few library calls."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import signal
+import sys
+import traceback
+from typing import Any, NoReturn, cast
+
+import typer
+
+from slencodings.cli import options as o
+from slencodings.cli.crowd import Found, Read, on_a_crowd
+from slencodings.cli.terminal import show
+from slencodings.progress import notes
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Turn what annotators said, how sure they were and how far you trust them into "
+    "Dirichlet training targets.",
+    epilog="Exit codes: 0 done, 1 bad data, 2 wrong usage, 130 or 143 stopped by a signal. "
+    "Nothing is half written.",
+)
+
+
+@app.callback()
+def options(version: o.Version = False) -> None:
+    """Options before the verb."""
+
+
+@app.command()
+def encode(
+    source: o.In,
+    target: o.Out = None,
+    into: o.Into = None,
+    again: o.Again = False,
+    engine: o.OnEngine = o.Engine.duckdb,
+    master: o.Master = None,
+    memory: o.Memory = None,
+    format: o.InFormat = None,
+    question: o.Question = None,
+    item: o.Column = None,
+    annotator: o.Column = None,
+    label: o.LabelColumn = None,
+    confidence: o.Number = None,
+    uncertainty: o.Number = None,
+    reliability: o.Number = None,
+    confidence_scale: o.Scale = None,
+    labels: o.Labels = None,
+    missing: o.IfMissing = o.Missing.error,
+    duplicates: o.IfDuplicate = o.Duplicates.all,
+    trust: o.Trust = "none",
+    save_trust: o.SaveTrust = None,
+    seed: o.Seed = None,
+    smoothing: o.Smoothing = None,
+    prior_weight: o.PriorWeight = 2.0,
+    operator: o.HowFused = o.Operator.cumulative,
+    form: o.InForm = None,
+    values: o.Values = "belief,uncertainty,probability",
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Fuse files of annotations into a file of opinions, one per item.
+
+    Columns are found by their usual names (item or task, annotator or worker, label or answer,
+    confidence, reliability) and what was found is said. With --into, the annotations are added to
+    evidence that is kept, and opinions are of all that is in it; it may itself be IN.
+    """
+    o.check_output(target, into, again)
+    scale = o.scale_of(confidence_scale)
+    o.check_trust(
+        trust,
+        scale,
+        {"--reliability": reliability, "--smoothing": smoothing}
+        | {"--operator": None if operator == o.Operator.cumulative else operator},
+        {"--save-trust": save_trust, "--seed": seed},
+    )
+    tool = format if format in o.TOOLS else None
+    shape = form if form in (o.Form.lists, o.Form.weights) else None
+    alone = {"--form": shape, "--format": tool, "--question": question, "--into": into}
+    alone |= {"--memory": memory, "--save-trust": save_trust, "--seed": seed}
+    o.check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
+    with notes(quiet) as (tell, progress):
+        # All that was learned is a detail of many lines.
+        say = tell if verbose else lambda what, text: None if what == "detail" else tell(what, text)
+        how: dict[str, Any] = {
+            "columns": {
+                "item": item,
+                "annotator": annotator,
+                "label": label,
+                "confidence": confidence,
+                "uncertainty": uncertainty,
+                "reliability": reliability,
+            },
+            "confidence_scale": scale,
+            "labels": o.words(labels),
+            "trust": trust,
+            "smoothing": smoothing,
+            "prior_weight": prior_weight,
+            "operator": operator.value,
+            "form": form.value if form else None,
+            "values": list(dict.fromkeys(o.words(values) or [])),
+            "missing": missing.value,
+            "duplicates": duplicates.value,
+            "format": format.value if format else None,
+            "say": say,
+        }
+        if engine == o.Engine.spark and target is not None:
+            from slencodings.files import spark
+
+            about = spark.encode(source, target, master=master, **how)
+        else:
+            from slencodings.files.encode import encode_file
+
+            one = {"save_trust": save_trust, "seed": seed or 0, "progress": progress}
+            new = {"into": into, "again": again, "memory": memory, "question": question}
+            about = encode_file(source, target, **new, **how, **one)
+        for name, value in about.items() if verbose else ():
+            if name != "trust":
+                say("detail", f"{name} = {value}")
+
+
+@app.command()
+@on_a_crowd
+def compare(
+    read: Read,
+    *,
+    gold: o.Gold = None,
+    method: o.Methods = None,
+    folds: o.Folds = 5,
+    bootstrap: o.Bootstrap = 1000,
+    seed: o.Seed = None,
+) -> Found:
+    """Show which encoding fits this crowd, on votes that were held out.
+
+    Voting, models of annotators and SLE each predict every annotation from the others on its item,
+    with all that they learn taken from other items. With --gold, also how right they are.
+    """
+    from slencodings.evaluation import compare as compared
+    from slencodings.evaluation.text import SPARE, columns, head, lessons
+
+    told = read(gold)
+    found = compared(
+        told.annotations,
+        told.stated,
+        reliability=told.reliability,
+        gold=told.truth,
+        methods=method or None,
+        folds=folds,
+        bootstrap=bootstrap,
+        seed=seed or 0,
+        progress=lambda done, total, name: read.progress("comparing", done, total, "fits"),
+    )
+    for note in found.notes:
+        read.say("note", note)
+
+    def shown() -> None:
+        typer.echo(head(found.about) + "\n")
+        show(*columns(found.rows), SPARE)
+        typer.echo("\n" + "\n".join(lessons(found.rows)))
+
+    return Found(found.rows, found.about | {"notes": found.notes}, shown)
+
+
+@app.command()
+@on_a_crowd
+def reliability(
+    read: Read, *, sort: o.SortBy = None, groups: o.Groups = 20, seed: o.Seed = None
+) -> Found:
+    """Show whom to trust: a row for each annotator, with intervals.
+
+    How often they agree with others, what models of annotators and learned trust make of them,
+    whether they are as sure as they should be, and what they confuse.
+    """
+    from slencodings.annotators import describe_annotators
+
+    told = read()
+    roster = describe_annotators(
+        told.annotations,
+        told.stated,
+        reliability=told.reliability,
+        sort=sort,
+        groups=groups,
+        rng=seed or 0,
+        progress=lambda done, total: read.progress("estimating", done, total, "fits"),
+    )
+    about = {"notes": roster.notes, "seed": seed or 0}
+    return Found(roster.to_rows(), about, lambda: typer.echo(str(roster)))
+
+
+@app.command()
+@on_a_crowd
+def triage(
+    read: Read,
+    *,
+    budget: o.Budget = None,
+    target: o.Target = 0.2,
+    conflict: o.Conflict = 0.5,
+    goal: o.WhatFor = o.Goal.label,
+    capacity: o.Capacity = None,
+    limit: o.Limit = 20,
+    seed: o.Seed = None,
+) -> Found:
+    """Say which items to annotate next, how often and by whom, and where opinions conflict.
+
+    Without a column of reliability, trust is learned from the crowd.
+    """
+    from slencodings.files.crowd import weigh
+    from slencodings.triage import triage as sorted_out
+
+    told = read()
+    opinion, trusted, doubt = weigh(
+        told,
+        seed=seed or 0,
+        say=read.say,
+        progress=lambda done, total: read.progress("learning", done, total, ""),
+    )
+    found = sorted_out(
+        opinion,
+        told.annotations,
+        reliability=trusted,
+        uncertainty=doubt,
+        target=target,
+        conflict=conflict,
+        budget=budget,
+        goal=cast("Any", goal.value),
+        capacity=capacity,
+    )
+    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal.value}
+
+    def shown() -> None:
+        typer.echo(found.summary() + "\n")
+        show(*found.table(limit), ("uncertainty after", "by whom"))
+
+    return Found(found.to_rows(), about | {"seed": seed or 0}, shown)
+
+
+@app.command()
+@on_a_crowd
+def report(
+    read: Read,
+    *,
+    output: o.PageOut,
+    target: o.Target = 0.2,
+    conflict: o.Conflict = 0.5,
+    seed: o.Seed = None,
+) -> Found:
+    """Make one page to look at: items, annotators, labels, and what to do next.
+
+    It is one file that opens from disk, needs no network and prints well. Without a column of
+    reliability, trust is learned from the crowd.
+    """
+    from slencodings.report.page import make_page
+
+    command = shlex.join(["sle", *sys.argv[1:]])
+    make_page(read, output, command=command, target=target, conflict=conflict, seed=seed or 0)
+    return Found([], {}, lambda: None)
+
+
+@app.command()
+@on_a_crowd
+def train(
+    read: Read,
+    *,
+    features: o.Features,
+    model: o.Model,
+    feature_item: o.FeatureItem = None,
+    text: o.Text = None,
+    predictions: o.Predictions = None,
+    gold: o.Gold = None,
+    trust: o.LearnTrust = o.Trusted.none,
+    objective: o.WhatLoss = o.Objective.reverse_kl,
+    epochs: o.Epochs = 100,
+    test: o.Held = 0.2,
+    seed: o.Seed = None,
+) -> Found:
+    """Train a model on the opinions of a crowd, and score it on items it has not seen."""
+    from slencodings.cli import models
+    from slencodings.files.features import read_features
+    from slencodings.files.write import check_place, check_rows_target, write_rows
+
+    check_place(model, read.source, features)
+    if predictions is not None:
+        check_rows_target(predictions, read.source)
+    told = read(gold)
+    a = told.annotations
+    X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
+    if not there.all():
+        read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
+    given = "learned" if trust == o.Trusted.learned else told.reliability
+    to_opinions = objective in (o.Objective.reverse_kl, o.Objective.forward_kl)
+    if told.reliability is not None and not to_opinions:
+        read.say("note", f"{objective.value} learns from plain votes; reliability is not used")
+        given = None
+    trained = models.train(
+        a, X, there, test=test, gold=told.truth, seed=seed or 0,
+        objective=objective.value, max_epochs=epochs, reliability=given,
+        verbose=sys.stderr.isatty(),
+    )  # fmt: skip
+    trained.model.save(model)
+    read.say("wrote", f"{model}: {objective.value}, {len(trained.model.history_)} epochs")
+    if predictions is not None:
+        names, unseen = a.items[there].tolist(), trained.unseen[there]
+        write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
+        read.say("wrote", f"{predictions}: {len(names):,} opinions")
+    about = {"model": model, "objective": objective.value, "seed": seed or 0, "test": test}
+    if not trained.unseen.any():
+        return Found([about], about, lambda: None)
+    row = models.score(trained.model, a, X, trained.unseen, gold=told.truth)
+    return Found([about | row], about, lambda: _show_row(row))
+
+
+@app.command()
+@on_a_crowd
+def evaluate(
+    read: Read,
+    *,
+    features: o.Features,
+    model: o.Model,
+    feature_item: o.FeatureItem = None,
+    text: o.Text = None,
+    predictions: o.Predictions = None,
+    gold: o.Gold = None,
+) -> Found:
+    """Score a trained model's opinions against a crowd it has not seen, and against gold."""
+    from slencodings.cli import models
+    from slencodings.files.features import read_features
+    from slencodings.files.write import check_rows_target, write_rows
+
+    if predictions is not None:
+        check_rows_target(predictions, read.source)
+    told = read(gold)
+    a = told.annotations
+    X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
+    trained = models.load(model)
+    row = models.score(trained, a, X, there, gold=told.truth)
+    if predictions is not None:
+        write_rows(models.opinion_rows(trained, a.items[there].tolist(), X[there]), predictions, {})
+    about = {"model": model}
+    return Found([about | row], about, lambda: _show_row(row))
+
+
+def _show_row(row: dict[str, Any]) -> None:
+    """A row of figures as two columns; what is not defined is left out."""
+    for name, value in row.items():
+        if value is not None:
+            shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+            typer.echo(f"{name:<32} {shown:>10}")
+
+
+@app.command()
+def demo(
+    seed: o.CrowdSeed = 0,
+    save: o.CrowdOut = None,
+    report: o.DemoPage = "sle-demo.html",
+    verbose: o.Verbose = False,
+) -> None:
+    """Tell the whole story on real handwritten digits and simulated annotators."""
+    from slencodings.cli.demo import make_report, tell
+    from slencodings.report.page import check_page
+
+    check_page(report, save or "-")
+    tell(seed, save)
+    with notes(quiet=False) as (_, progress):
+        make_report(seed, report, progress)
+
+
+def main() -> NoReturn:
+    """Run a command; bad input ends in one message and exit code 1, a stop in 130 or 143."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Where a terminal knows ASCII only, help and labels are shown as far as they can be.
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        # Not `app()`, which turns a stop or a closed pipe into codes of its own.
+        command = typer.main.get_command(app)
+        with command.make_context("sle", sys.argv[1:]) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("stopped; no file was changed.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever reads our output has enough of it. What is left is not tried again at exit.
+        sys.stdout = io.StringIO()
+        sys.exit(141)
+    except Exception as error:
+        _fail(error)
+    sys.exit(0)
+
+
+def _fail(error: Exception) -> NoReturn:
+    if hasattr(error, "exit_code") and hasattr(error, "show"):
+        usage: Any = error  # a usage error, which knows how to say itself
+        usage.show()
+        sys.exit(usage.exit_code)
+    if {"-v", "--verbose"} & set(sys.argv):
+        traceback.print_exception(error)
+    known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
+    text = o.in_options(str(error)) if known else f"{type(error).__name__}: {error}"
+    typer.echo(f"error: {text}", err=True)
+    if not known:
+        typer.echo("This should not happen; -v shows where it came from.", err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,6 @@
+"""How good predictions and encodings are: one on its own, and methods side by side."""
+
+from slencodings.evaluation.held_out import Comparison, compare
+from slencodings.evaluation.scores import coverage, dirichlet_log_loss, evaluate
+
+__all__ = ["Comparison", "compare", "coverage", "dirichlet_log_loss", "evaluate"]

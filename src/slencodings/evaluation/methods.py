@@ -1,0 +1,256 @@
+"""The methods that are compared, each from a crowd to what it makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slencodings import aggregate
+from slencodings.aggregate import Aggregate
+from slencodings.aggregate.glad import right
+from slencodings.annotations import Annotations
+from slencodings.confidence import calibrate
+from slencodings.evaluation.predictors import Counts, Crowd, Floats, Model
+from slencodings.opinion import Opinion
+from slencodings.trust import learn_trust
+
+# Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
+_EASE_NODES = 9
+# One pseudo-count beside a prior weight of two.
+_ONE_COUNT = 1 / 3
+
+
+class Fitted(NamedTuple):
+    """What a method learned from a crowd.
+
+    Attributes
+    ----------
+    reader : predicts annotations from the others on their item
+    infers_truth : whether its distribution is about the truth, not about what people say
+    probability : (N, K), what it would give to train on
+    uncertainty : (N,), of opinions
+    converged : whether learning came to an end
+    notes : what people should know
+    """
+
+    reader: Counts | Model
+    infers_truth: bool
+    probability: Floats
+    uncertainty: Floats | None = None
+    converged: bool = True
+    notes: tuple[str, ...] = ()
+
+
+Method = Callable[[Crowd], Fitted]
+
+
+def methods_for(crowd: Crowd) -> dict[str, Method]:
+    """The methods that make sense for a crowd, by name: some need annotator ids, or confidence."""
+    plain: dict[str, Method] = {
+        "majority vote": _majority,
+        "soft votes": _soft,
+        "SLE, one count each": lambda c: _sle(c, _ONE_COUNT, smoothing=0.0),
+        "SLE, full trust": lambda c: _sle(c, 1.0),
+    }
+    several: dict[str, Method] = {
+        "CrowdTruth": _crowdtruth,
+        "Dawid-Skene": _dawid_skene,
+        "MACE": _mace,
+        "GLAD": _glad,
+        **{f"SLE, {name}": _with_source(source) for name, source in SOURCES.items()},
+    }
+    given: dict[str, Method] = {"SLE, given reliability": _given}
+    literal: dict[str, Method] = {"SLE, stated confidence": lambda c: _sle(c, 1.0, keep=True)}
+    weighted: dict[str, Method] = {
+        "Dawid-Skene, weighted by confidence": lambda c: _dawid_skene(c, use_confidence=True),
+    }
+    calibrated: dict[str, Method] = {"SLE, calibrated confidence": lambda c: _calibrated(c, None)}
+    both: dict[str, Method] = {
+        "SLE, kappa and calibrated confidence": lambda c: _calibrated(c, SOURCES["kappa"]),
+    }
+    ids, confident = len(crowd.annotations.annotators) > 1, crowd.stated is not None
+    doubted = len(np.unique(crowd.annotations.uncertainty)) > 1
+    offered = (
+        (plain, True),
+        (several, ids),
+        (weighted, ids and doubted),
+        (given, crowd.reliability is not None),
+        (literal, doubted),
+        (calibrated, confident),
+        (both, ids and confident),
+        ({"SLE, learned": _learned}, True),
+    )
+    return {name: method for group, fits in offered if fits for name, method in group.items()}
+
+
+def _above_chance(a: Annotations) -> Floats:
+    return aggregate.reliability_opinion(a, chance=True).probability[:, 0]
+
+
+def _reliability_of(method: Callable[..., Aggregate]) -> Callable[[Annotations], Any]:
+    return lambda a: method(a).reliability
+
+
+# Where reliability may come from: scores (M,), NaN if unknown, negative ones possible.
+SOURCES: dict[str, Callable[[Annotations], Any]] = {
+    "agreement": aggregate.share_of_agreement,
+    "agreement above chance": _above_chance,
+    "kappa": aggregate.pairwise_kappa,
+    "G-index": aggregate.g_index,
+    "CrowdTruth": _reliability_of(aggregate.crowdtruth),
+    "Dawid-Skene": _reliability_of(aggregate.dawid_skene),
+    "MACE": _reliability_of(aggregate.mace),
+    "GLAD": _reliability_of(aggregate.glad),
+}
+
+
+def sure(a: Annotations) -> Annotations:
+    """The annotations as if nobody had said how sure they were."""
+    return replace(a, uncertainty=np.zeros(len(a.item)))
+
+
+def base_rate(a: Annotations) -> Floats:
+    """How often each label was given; one annotation more, spread evenly, so that none has 0."""
+    given = a.sums().sum(axis=0)
+    return (given + 1 / len(given)) / (given.sum() + 1)
+
+
+def _majority(crowd: Crowd) -> Fitted:
+    found = aggregate.majority_vote(crowd.annotations, ties="soft")
+    reader = Counts(_equal, base_rate(crowd.annotations), prior=0, winner=True)
+    return Fitted(reader, True, found.probability)
+
+
+def _soft(crowd: Crowd) -> Fitted:
+    found = aggregate.soft_vote(crowd.annotations)
+    return Fitted(Counts(_equal, base_rate(crowd.annotations), prior=0), True, found.probability)
+
+
+def _equal(crowd: Crowd) -> Floats:
+    return np.ones(len(crowd.annotations.item))
+
+
+def _crowdtruth(crowd: Crowd) -> Fitted:
+    found = aggregate.crowdtruth(crowd.annotations)
+    wqs = np.asarray(found.reliability)
+    reader = Counts(lambda c: wqs[c.annotations.annotator], base_rate(crowd.annotations), prior=0)
+    return _inferred(reader, found)
+
+
+def _dawid_skene(crowd: Crowd, *, use_confidence: bool = False) -> Fitted:
+    found = aggregate.dawid_skene(crowd.annotations, use_confidence=use_confidence)
+    prior, confusion = found.details["prior"], found.details["confusion"]
+    return _inferred(Model(prior, confusion, use_confidence), found)
+
+
+def _mace(crowd: Crowd) -> Fitted:
+    found = aggregate.mace(sure(crowd.annotations))
+    strategy, spamming = found.details["strategy"], found.details["spamming"]
+    K = strategy.shape[1]
+    know = np.asarray(found.reliability)
+    said = know[:, None, None] * np.eye(K) + (spamming[:, None] * strategy)[:, None]
+    # VB's expectations of logarithms sum to less than one.
+    said /= said.sum(axis=2, keepdims=True)
+    return _inferred(Model(np.full(K, 1 / K), said), found)
+
+
+def _glad(crowd: Crowd) -> Fitted:
+    found = aggregate.glad(sure(crowd.annotations))
+    K = len(crowd.annotations.labels)
+    node, weight = np.polynomial.hermite_e.hermegauss(_EASE_NODES)
+    x = found.details["ability"][:, None] * np.exp(1 + node)
+    # 1 - p would be 0 where somebody is very able, and no slip could be explained.
+    p, wrong = right(x), right(-x) / max(K - 1, 1)
+    p = p if K > 1 else np.ones_like(p)
+    said = np.where(np.eye(K) == 1, p[..., None, None], wrong[..., None, None])
+    prior = np.repeat(weight / weight.sum() / K, K)
+    return _inferred(Model(prior, said.reshape(len(p), -1, K)), found)
+
+
+def _inferred(reader: Counts | Model, found: Aggregate) -> Fitted:
+    return Fitted(reader, True, found.probability, converged=found.details["converged"])
+
+
+def _with_source(source: Callable[[Annotations], Any]) -> Method:
+    def method(crowd: Crowd) -> Fitted:
+        mapped = aggregate.as_reliability(source(sure(crowd.annotations)))
+        return _sle(crowd, mapped.reliability)._replace(notes=_notes(crowd, mapped))
+
+    return method
+
+
+def _notes(crowd: Crowd, mapped: aggregate.Mapped) -> tuple[str, ...]:
+    seen = np.unique(crowd.annotations.annotator)
+    unknown = np.intersect1d(mapped.unknown, seen)
+    texts = {
+        "{} annotators score below 0, which counts as 0": len(mapped.negative),
+        "{} annotators share no item with anybody and get the mean": len(unknown),
+    }
+    return tuple(text.format(f"{n:,}") for text, n in texts.items() if n)
+
+
+def _given(crowd: Crowd) -> Fitted:
+    a = crowd.annotations
+    target = aggregate.sle(sure(a), reliability=crowd.reliability, base_rate=base_rate(a))
+
+    def weight(c: Crowd) -> Floats:
+        r = 1.0 if c.reliability is None else c.reliability
+        return _odds(aggregate.certainty(sure(c.annotations), reliability=r))
+
+    return _opinions(target, weight, base_rate(a))
+
+
+def _sle(crowd: Crowd, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> Fitted:
+    """SLE with reliability r, one for all or (M,); `keep` takes stated confidence at its word."""
+
+    def doubt(c: Crowd) -> Annotations:
+        return c.annotations if keep else sure(c.annotations)
+
+    a = base_rate(crowd.annotations)
+    target = aggregate.sle(doubt(crowd), reliability=r, smoothing=smoothing, base_rate=a)
+    return _opinions(
+        target,
+        lambda c: _odds(aggregate.certainty(doubt(c), reliability=r, smoothing=smoothing)),
+        a,
+    )
+
+
+def _calibrated(crowd: Crowd, source: Callable[[Annotations], Any] | None) -> Fitted:
+    earned = calibrate(crowd.annotations, np.asarray(crowd.stated))
+    notes: tuple[str, ...] = ()
+    r: Any = 1.0
+    if source is not None:
+        mapped = aggregate.as_reliability(source(sure(crowd.annotations)))
+        r, notes = mapped.reliability, _notes(crowd, mapped)
+
+    def doubt(c: Crowd) -> Annotations:
+        return replace(c.annotations, uncertainty=earned(c.stated))
+
+    a = base_rate(crowd.annotations)
+    target = aggregate.sle(doubt(crowd), reliability=r, base_rate=a)
+    return _opinions(
+        target, lambda c: _odds(aggregate.certainty(doubt(c), reliability=r)), a
+    )._replace(notes=notes)
+
+
+def _learned(crowd: Crowd) -> Fitted:
+    trust = learn_trust(sure(crowd.annotations), crowd.stated)
+    target = trust.opinion(crowd.annotations, crowd.stated)
+    reader = Counts(
+        lambda c: trust.annotation_worth(sure(c.annotations), c.stated),
+        trust.base_rate,
+        meaning=trust.meaning,
+    )
+    return Fitted(reader, False, target.probability, target.uncertainty, trust.converged)
+
+
+def _opinions(target: Opinion, weight: Callable[[Crowd], Floats], a: Floats) -> Fitted:
+    return Fitted(Counts(weight, a), False, target.probability, target.uncertainty)
+
+
+def _odds(c: Floats) -> Floats:
+    """Pseudo-counts per unit of prior weight; smoothing keeps c below 1."""
+    return c / (1 - c)

@@ -1,0 +1,177 @@
+"""What the others on an item tell about each annotation, under any method.
+
+A method that adds up votes is a `Counts`, one that infers a truth from a model of annotators is a
+`Model`. Both predict each annotation without looking at it, in closed form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.aggregate.leave_one_out import leave_one_out
+from slencodings.annotations import Annotations
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
+_HABITS_OF_THE_CROWD = 10.0
+_EXPECTED_ACCURACY = 0.9
+
+
+class Crowd(NamedTuple):
+    """Annotations, and what is known of each besides: (R,) arrays or nothing."""
+
+    annotations: Annotations
+    stated: Floats | None = None
+    reliability: Floats | None = None
+
+
+class Counts(NamedTuple):
+    """Votes that are added up: P_q = (sum w y C + s a) / (sum w + s) over the others.
+
+    Attributes
+    ----------
+    weight : gives w (R,) for the annotations of a crowd, >= 0
+    base_rate : a (K,)
+    prior : s; 1 for opinions, whose w is in units of the prior weight; 0 for shares of votes
+    meaning : C (K, K), or nothing where votes mean what they say
+    winner : whether the label with most takes it all
+    """
+
+    weight: Callable[[Crowd], Floats]
+    base_rate: Floats
+    prior: float = 1.0
+    meaning: Floats | None = None
+    winner: bool = False
+
+    def predict(self, crowd: Crowd) -> Floats:
+        """The label distribution that the others give, (R, K)."""
+        w = self.weight(crowd)
+        votes = _without_own(crowd.annotations, w)
+        if self.meaning is not None:
+            votes = votes @ self.meaning
+        if self.winner:
+            return _leaders(votes)
+        total = votes.sum(axis=1, keepdims=True) + self.prior
+        # Others without any weight leave the base rate, as the limit of a small prior does.
+        given = np.where(total > 0, votes + self.prior * self.base_rate, self.base_rate)
+        return given / np.where(total > 0, total, 1)
+
+    def predict_own(self, train: Crowd, test: Crowd) -> Floats:
+        """What each annotator would say themselves, (R, K), by their habits in the other crowd.
+
+        Their own habits take the place of what a vote means to the crowd at large.
+        """
+        plain, a = self._replace(meaning=None), train.annotations
+        seen = plain.predict(train)
+        habits = own_habits(seen, a, crowd_habits(seen, a))
+        return np.einsum("qk,qkl->ql", plain.predict(test), habits[test.annotations.annotator])
+
+
+class Model(NamedTuple):
+    """A truth inferred from what annotators say under each of H hypotheses about an item.
+
+    p(h | others) ~ prior_h prod said[m, h, l],   p(truth = k) = sum of p(h) where truth is k
+
+    Attributes
+    ----------
+    prior : (H,), of G * K hypotheses; h = g K + k has truth k (and difficulty g, if G > 1)
+    said : (M, H, K), how likely annotator m says each label under h
+    weighted : whether an annotation counts as 1 - uncertainty of one
+    """
+
+    prior: Floats
+    said: Floats
+    weighted: bool = False
+
+    def predict(self, crowd: Crowd) -> Floats:
+        """The truth as the others see it, (R, K)."""
+        p = self._posterior(crowd)
+        return p.reshape(len(p), -1, len(crowd.annotations.labels)).sum(axis=1)
+
+    def predict_own(self, train: Crowd, test: Crowd) -> Floats:
+        """What each annotator would say themselves, (R, K), as the model has it."""
+        p, who = self._posterior(test), test.annotations.annotator
+        K = self.said.shape[2]
+        return np.stack([np.einsum("qh,qh->q", p, self.said[who, :, k]) for k in range(K)], axis=1)
+
+    def _posterior(self, crowd: Crowd) -> Floats:
+        """p(h | others), (R, H)."""
+        a = crowd.annotations
+        N, H = len(a.items), len(self.prior)
+        with np.errstate(divide="ignore"):
+            log_said, log_prior = np.log(self.said), np.log(self.prior)
+        if a.soft:
+            # 0 log 0 = 0: what an annotator never says matters only where it is said.
+            each = np.where(a.y[:, None] > 0, log_said[a.annotator], 0)
+            own = np.einsum("ql,qhl->qh", a.y, each)
+        else:
+            own = log_said[a.annotator, :, a.y]
+        if self.weighted:
+            own = own * (1 - a.uncertainty)[:, None]
+        total = np.stack([np.bincount(a.item, own[:, h], N) for h in range(H)], axis=1)
+        z = log_prior + total[a.item] - own
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+
+def _without_own(a: Annotations, w: Floats) -> Floats:
+    """The votes of the others, weighted and added up, (R, K).
+
+    A label that nobody else named has exactly 0, whatever the rounding of sums.
+    """
+    K = len(a.labels)
+    if a.soft:
+        return np.stack([leave_one_out(w * a.y[:, k], a.item) for k in range(K)], axis=1)
+    votes = a.sums(w)[a.item]
+    votes[np.arange(len(w)), a.y] = leave_one_out(w, a.item * K + a.y)
+    return votes
+
+
+def _leaders(votes: Floats) -> Floats:
+    """One-hot for the most votes; equal shares where labels tie."""
+    lead = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
+    return lead / lead.sum(axis=1, keepdims=True)
+
+
+def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
+    """What people say (column) where the others point to a label (row), (K, K)."""
+    K = len(a.labels)
+    c = _EXPECTED_ACCURACY if K > 1 else 1.0
+    expected = np.where(np.eye(K) == 1, c, (1 - c) / max(K - 1, 1))
+    return _habits(predicted, a, np.zeros(len(a.item), dtype=np.intp), 1, expected, 1.0)[0]
+
+
+def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
+    """The same for each annotator, (M, K, K), who start from the crowd's habits."""
+    M = len(a.annotators)
+    return _habits(predicted, a, a.annotator, M, crowd, _HABITS_OF_THE_CROWD)
+
+
+def _habits(
+    predicted: Floats, a: Annotations, who: Codes, M: int, expected: Floats, strength: float
+) -> Floats:
+    """Maximise sum_q sum_l y_ql log sum_k P_qk H_mkl + s sum_kl expected_kl log H_mkl, by EM."""
+    K = len(expected)
+    row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
+    share = a.y[row, label] if a.soft else np.ones(len(row))
+    P = predicted[row]
+    cell = (who[row] * K)[:, None] * K + np.arange(K) * K + label[:, None]
+    H = np.tile(expected, (M, 1, 1))
+    for _ in range(100):
+        joint = P * H.ravel()[cell]
+        total = joint.sum(axis=1, keepdims=True)
+        # Nobody expected this vote, so it says nothing about the habits of those they expected.
+        joint *= np.divide(share[:, None], total, out=np.zeros(total.shape), where=total > 0)
+        counts = np.bincount(cell.ravel(), joint.ravel(), M * K * K).reshape(M, K, K)
+        counts += strength * expected
+        new = counts / counts.sum(axis=2, keepdims=True)
+        if np.max(np.abs(new - H)) < 1e-6:
+            return new
+        H = new
+    return H

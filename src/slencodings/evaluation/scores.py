@@ -1,0 +1,379 @@
+"""How good predicted opinions are: as labels, as distributions, and as what is known of those.
+
+The crowd's votes on items that the model has not seen are the yardstick, and gold labels are where
+there are any. A prediction with mean P and concentration A = prior_weight / u says that n votes
+come as balls from an urn: after t votes, j of them for label k, the next is k with probability
+
+(P_k + j s) / (1 + t s),   s = 1 / A = u / prior_weight;   independent draws from P where u = 0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from slencodings import metrics
+from slencodings.aggregate.em import gold_codes, safe_log
+from slencodings.annotations import Annotations
+from slencodings.divergence import kl_divergence
+from slencodings.opinion import Opinion, alpha, check
+from slencodings.triage import dissonance
+
+Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.intp]
+Row: TypeAlias = dict[str, float | None]
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+# Far beyond what rounding in half precision leaves, as in `metrics`.
+_ROOM = 5e-3
+# Cells of the tables of chances that are in memory at a time.
+_AT_ONCE = 2**20
+
+
+class _Predicted(NamedTuple):
+    probability: Floats
+    opinion: Opinion | None
+
+
+def evaluate(
+    predicted: Any,
+    annotations: Annotations,
+    gold: Any = None,
+    *,
+    ood: Any = None,
+    target: Opinion | None = None,
+    prior_weight: float = 2.0,
+) -> Row:
+    """Score predictions against a crowd and gold labels; one flat row, whatever is known.
+
+    Each vote counts the same, however unsure. `_gold` compares with gold labels, on items that have
+    one; `_crowd` with the shares of votes p, on items that have votes, and F1 and errors with the
+    labels of most votes. Labels that tie, in truth or prediction, count in parts.
+
+    | key | is |
+    |---|---|
+    | items, items_crowd, items_gold, votes | how many there are: in all, with votes, with gold |
+    | micro_f1_*, macro_f1_* | F1; micro is accuracy, macro the mean over labels that occur |
+    | cross_entropy_*, brier_* | mean of - sum p log P (log-loss), of sum (p - P)^2 |
+    | ece_* | calibration error of max P in 15 bins of equal width, p of that label as the truth |
+    | auroc_errors_*, auroc_errors_*_probability | does u, does 1 - max P, rank errors first |
+    | jsd, jsd_root | mean Jensen-Shannon divergence from the crowd, and of its root; base e |
+    | nes, nec | entropy similarity and correlation with the crowd |
+    | vote_log_loss | mean - log P of the votes, each on its own |
+    | vote_log_loss_dirichlet | the same, each vote given the item's others before it |
+    | coverage_50, _80, _90, _95 | share of votes' counts in their intervals, see `coverage` |
+    | uncertainty, dissonance | means: what is not known (vacuity), and what conflicts |
+    | auroc_ood, auroc_ood_probability | does u, does 1 - max P, rank `ood` first |
+    | kl_forward, kl_reverse | mean KL(target, predicted) and KL(predicted, target) of Dirichlets |
+
+    Every key is always there. None says that it is not defined: nothing to compare with, no errors
+    or nothing but errors, equal entropies, no uncertainty in probabilities, counts of votes where
+    labels are soft, the KL of an opinion that is dogmatic or rules a label out (`smooth` it). An
+    infinite loss stays so: what happened had no chance.
+
+    Parameters
+    ----------
+    predicted : Opinion (N,) on the items of `annotations` in their order, of any array library; or
+        probabilities (N, K)
+    gold : mapping from item to label, or codes (N,) with -1 for unknown
+    ood : Opinion (M,) or probabilities (M, K) for out-of-distribution inputs
+    target : Opinion (N,), such as the fused crowd
+    prior_weight : W of the Dirichlets that opinions stand for
+
+    Examples
+    --------
+    >>> from slencodings import encode, from_table
+    >>> said = {"item": ["p", "p", "p", "q"], "label": ["yes", "yes", "no", "no"]}
+    >>> crowd = from_table(said, item="item", label="label")
+    >>> row = evaluate(encode([[0.2, 0.8], [0.6, 0.4]], [0.1, 0.5]), crowd, {"q": "yes"})
+    >>> row["micro_f1_crowd"], row["micro_f1_gold"], round(row["vote_log_loss"], 3)
+    (1.0, 0.0, 0.648)
+    """
+    a = annotations
+    N, K = len(a.items), len(a.labels)
+    if not 0 < prior_weight < math.inf:
+        raise ValueError(
+            f"`prior_weight` must be above 0 and finite; {prior_weight} came. 2 is usual."
+        )
+    guess = _read("predicted", predicted, N, K)
+    codes, votes = gold_codes(a, gold), a.sums()
+    known, said = codes >= 0, votes.sum(axis=1) > 0
+    share = votes[said] / votes[said].sum(axis=1, keepdims=True)
+    row: dict[str, float] = {
+        "items": N,
+        "items_crowd": int(said.sum()),
+        "items_gold": int(known.sum()),
+        "votes": len(a.item),
+        **_labels("gold", np.eye(K)[codes[known]], _some(guess, known)),
+        **_labels("crowd", share, _some(guess, said)),
+        **_crowd(share, guess.probability[said]),
+        **_votes(a, votes[said], _some(guess, said), prior_weight),
+        **_openness(guess.opinion),
+        **_outside(guess, None if ood is None else _read("ood", ood, None, K)),
+        **_divergence(guess, target, N, K, prior_weight),
+    }
+    return {key: None if math.isnan(value) else value for key, value in row.items()}
+
+
+def dirichlet_log_loss(votes: ArrayLike, probability: ArrayLike, spread: ArrayLike) -> Floats:
+    """Log-loss of all the votes on each item together, (N,), in [0, inf]; lower is better.
+
+    sum over votes of - log((P_k + j s) / (1 + t s)), j votes for that label and t in all before
+    it; whatever the order, since the products are the same. It is minus the logarithm of the
+    Dirichlet-multinomial chance of one sequence, so it judges s as well as P.
+
+    Parameters
+    ----------
+    votes : int array (N, K), how many for each label
+    probability : array (N, K), P
+    spread : array (N,), s = 1 / sum(alpha) = u / prior_weight; 0 where the opinion is dogmatic
+
+    Examples
+    --------
+    >>> np.exp(-dirichlet_log_loss([[2, 0], [1, 1]], np.full((2, 2), 0.5), [0.0, 0.5]))
+    array([0.25      , 0.16666667])
+    """
+    n, P, s = _counted(votes, probability, spread)
+    N, K = n.shape
+    up = _log_rising(P.ravel(), np.repeat(s, K), n.ravel())
+    down = _log_rising(np.ones(N), s, n.sum(axis=1))
+    return np.maximum(down - up.reshape(N, K).sum(axis=1), 0)
+
+
+def coverage(
+    votes: ArrayLike,
+    probability: ArrayLike,
+    spread: ArrayLike,
+    *,
+    levels: Sequence[float] = LEVELS,
+) -> Floats:
+    """How much of the votes lies in the central intervals of what was predicted, one per level.
+
+    n_k of n votes are for label k: a Beta-binomial number, with the Beta marginal of the Dirichlet.
+    It lies inside as far as   [F(n_k - 1), F(n_k)]   overlaps   [(1 - level) / 2, (1 + level) / 2]
+    F its distribution function; then the mean over labels by P_k, and over items with votes. It is
+    `level` if votes come as predicted, less if the model is too sure, more if not sure enough.
+
+    The interval is of the votes, not of the Beta itself: a share of few votes scatters beyond what
+    is believed about its mean. Counts are steps, so a whole one in or out could not meet a level;
+    in parts, the expectation of the randomised PIT, it is met exactly. (Czado, Gneiting and Held,
+    "Predictive model assessment for count data", Biometrics 2009.) Labels that hardly get votes
+    and get none are inside by about `level` whatever the spread, so that in a plain mean many of
+    them would hide the rest.
+
+    Parameters
+    ----------
+    votes, probability, spread : as in `dirichlet_log_loss`; nan where there are no votes
+
+    Examples
+    --------
+    >>> coverage([[9, 1]], [[0.5, 0.5]], [0.0]).round(2)
+    array([0., 0., 0., 0.])
+    >>> coverage([[9, 1]], [[0.5, 0.5]], [0.5]).round(2)
+    array([0. , 0.9, 1. , 1. ])
+    """
+    n, P, s = _counted(votes, probability, spread)
+    some = n.sum(axis=1) > 0
+    n, P, s = n[some], P[some], s[some]
+    below, at = _chances(n, P, s)
+
+    def reached(edge: float) -> Floats:
+        with np.errstate(over="ignore"):
+            part = (edge - below) / np.where(at > 0, at, 1)
+        return np.where(at > 0, np.clip(part, 0, 1), below < edge)
+
+    inside = [reached((1 + level) / 2) - reached((1 - level) / 2) for level in levels]
+    return np.asarray([_mean(np.sum(P * x, axis=1)) for x in inside])
+
+
+def _chances(votes: Codes, probability: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """P(fewer votes for the label) and P(just as many), (N, K), Beta-binomial."""
+    below, at = np.zeros(votes.shape), np.zeros(votes.shape)
+    total = votes.sum(axis=1)
+    for n in np.unique(total).tolist():
+        same = np.flatnonzero(total == n)
+        parts = math.ceil(votes.shape[1] * len(same) * (n + 1) / _AT_ONCE)
+        for i in np.array_split(same, min(parts, len(same))):
+            P, s, k = probability[i, :, None], spread[i, None, None], votes[i, :, None]
+            ways = _all_log_rising(np.ones(1), np.ones(1), n)
+            log_chance = ways[-1] - ways - ways[::-1] - _all_log_rising(np.ones(1), s, n)[..., -1:]
+            log_chance = log_chance + _all_log_rising(P, s, n)
+            log_chance += _all_log_rising(1 - P, s, n)[..., ::-1]
+            chance = np.exp(log_chance)
+            below[i] = np.sum(np.where(np.arange(n + 1) < k, chance, 0), axis=-1)
+            at[i] = np.take_along_axis(chance, k, axis=-1)[..., 0]
+    return below, at
+
+
+def _all_log_rising(x: Floats, s: Floats, n: int) -> Floats:
+    """`_log_rising` for 0, 1, ..., n, on the last axis."""
+    steps = np.cumsum(safe_log(x + np.arange(n) * s), axis=-1)
+    return np.concatenate([np.zeros((*steps.shape[:-1], 1)), steps], axis=-1)
+
+
+def _log_rising(x: Floats, s: Floats, n: Codes) -> Floats:
+    """log of x (x + s) ... (x + (n - 1) s), each; nothing cancels however small s is."""
+    each = np.repeat(np.arange(len(n)), n)
+    j = np.arange(len(each)) - np.repeat(np.cumsum(n) - n, n)
+    return np.bincount(each, safe_log(x[each] + j * s[each]), len(n)).astype(float)
+
+
+def _counted(votes: Any, probability: Any, spread: Any) -> tuple[Codes, Floats, Floats]:
+    n, P, s = np.asarray(votes), _floats(probability), _floats(spread)
+    if n.ndim != 2 or P.shape != n.shape or s.shape != n.shape[:1]:
+        raise ValueError(
+            "`votes` and `probability` must be (N, K) and `spread` (N,); "
+            f"{n.shape}, {P.shape} and {s.shape} came."
+        )
+    if not np.all((n >= 0) & (n == np.floor(n))):
+        raise ValueError(
+            f"`votes` must be counted, whole numbers of at least 0; the smallest is {np.min(n):g} "
+            f"and {np.sum(n != np.floor(n))} of {n.size} are not whole. Soft labels are no counts."
+        )
+    return n.astype(np.intp), P, s
+
+
+def _labels(name: str, truth: Floats, guess: _Predicted) -> dict[str, float]:
+    """What compares with one truth (N, K), whether labels or shares of votes."""
+    P = guess.probability
+    right = metrics.shares_right(truth, P)
+    return {
+        f"micro_f1_{name}": _mean(right),
+        f"macro_f1_{name}": metrics.macro_f1(truth, P),
+        f"cross_entropy_{name}": _mean(metrics.cross_entropy(truth, P)),
+        f"brier_{name}": _mean(metrics.brier(truth, P)),
+        f"ece_{name}": metrics.calibration_error(truth, P),
+        **_ranked(f"auroc_errors_{name}", 1 - right, *_doubts(guess)),
+    }
+
+
+def _doubts(guess: _Predicted) -> tuple[Floats | None, Floats]:
+    """Uncertainty, and what ranks as 1 - max P does; (N,)."""
+    u = None if guess.opinion is None else guess.opinion.uncertainty
+    return u, -np.max(guess.probability, axis=1)
+
+
+def _ranked(name: str, positive: Floats, u: Floats | None, low: Floats) -> dict[str, float]:
+    return {
+        name: math.nan if u is None else metrics.auroc(positive, u),
+        f"{name}_probability": metrics.auroc(positive, low),
+    }
+
+
+def _crowd(share: Floats, P: Floats) -> dict[str, float]:
+    some = len(share) > 0
+    return {
+        "jsd": _mean(metrics.jsd(share, P)),
+        "jsd_root": _mean(metrics.jsd(share, P, root=True)),
+        "nes": metrics.entropy_similarity(share, P) if some else math.nan,
+        "nec": metrics.entropy_correlation(share, P) if some else math.nan,
+    }
+
+
+def _votes(a: Annotations, votes: Floats, guess: _Predicted, W: float) -> dict[str, float]:
+    P, R = guess.probability, votes.sum()
+    share = votes / votes.sum(axis=1, keepdims=True)
+    loss = votes.sum(axis=1) @ metrics.cross_entropy(share, P) / R if R else math.nan
+    joint, inside = math.nan, np.full(len(LEVELS), math.nan)
+    whole = not a.soft or bool(np.all((a.y == 0) | (a.y == 1)))
+    if guess.opinion is not None and whole and R:
+        n, s = votes.astype(np.intp), guess.opinion.uncertainty / W
+        joint, inside = dirichlet_log_loss(n, P, s).sum() / R, coverage(n, P, s)
+    return {
+        "vote_log_loss": float(loss),
+        "vote_log_loss_dirichlet": float(joint),
+        **{
+            f"coverage_{100 * level:.0f}": x
+            for level, x in zip(LEVELS, inside.tolist(), strict=True)
+        },
+    }
+
+
+def _openness(opinion: Opinion | None) -> dict[str, float]:
+    if opinion is None:
+        return {"uncertainty": math.nan, "dissonance": math.nan}
+    return {"uncertainty": _mean(opinion.uncertainty), "dissonance": _mean(dissonance(opinion))}
+
+
+def _outside(guess: _Predicted, ood: _Predicted | None) -> dict[str, float]:
+    """Are inputs of another kind told apart from those that were evaluated?"""
+    if ood is None:
+        return {"auroc_ood": math.nan, "auroc_ood_probability": math.nan}
+    (u, low), (v, lower) = _doubts(guess), _doubts(ood)
+    strange = np.repeat([0.0, 1.0], [len(low), len(lower)])
+    both = None if u is None or v is None else np.concatenate([u, v])
+    return _ranked("auroc_ood", strange, both, np.concatenate([low, lower]))
+
+
+def _divergence(
+    guess: _Predicted, target: Opinion | None, N: int, K: int, W: float
+) -> dict[str, float]:
+    nothing = {"kl_forward": math.nan, "kl_reverse": math.nan}
+    wanted = None if target is None else _read("target", target, N, K).opinion
+    if target is not None and wanted is None:
+        raise ValueError(
+            "`target` must be an Opinion, since KL compares Dirichlets; "
+            f"{type(target).__name__} came. encode(y, uncertainty) makes one."
+        )
+    if wanted is None or guess.opinion is None:
+        return nothing
+    p, q = (alpha(x, prior_weight=W) for x in (wanted, guess.opinion))
+    if not np.all((p > 0) & (q > 0) & np.isfinite(p + q)):
+        return nothing
+    return {"kl_forward": _mean(kl_divergence(p, q)), "kl_reverse": _mean(kl_divergence(q, p))}
+
+
+def _read(name: str, value: Any, N: int | None, K: int) -> _Predicted:
+    """Opinions or probabilities as NumPy arrays, checked: one each for N items, over K labels."""
+    try:
+        opinion = Opinion(*map(_floats, value)) if isinstance(value, Opinion) else None
+        P = _floats(value) if opinion is None else opinion.belief
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`{name}` must be an Opinion or an array of probabilities; {type(value).__name__} "
+            "came, of which NumPy makes no numbers. Of an Aggregate pass its .probability."
+        ) from None
+    if P.ndim != 2 or P.shape != (len(P) if N is None else N, K):
+        size, what = "M" if N is None else N, "probabilities" if opinion is None else "belief"
+        raise ValueError(
+            f"`{name}` must be an Opinion ({size},) or probabilities ({size}, {K}), in the order "
+            f"of annotations.items and annotations.labels; {what} of shape {P.shape} came."
+        )
+    if opinion is not None:
+        # Networks answer in single precision or in half of it, so no more is asked of sums.
+        half = any(getattr(x, "dtype", np.dtype(float)).itemsize < 4 for x in value)
+        with np.errstate(over="ignore"):
+            check(Opinion(*(x.astype(np.float16 if half else np.float32) for x in opinion)))
+        opinion = Opinion(*(np.maximum(x, 0) for x in opinion))
+        P = opinion.probability
+    total = np.sum(P, axis=1, keepdims=True)
+    bad = np.flatnonzero(~((np.abs(total[:, 0] - 1) <= _ROOM) & np.all(P >= 0, axis=1)))
+    if len(bad):
+        raise ValueError(
+            f"`{name}` must be probabilities, not negative and with sum 1 over the labels; "
+            f"{len(bad)} of {len(P)} are not, first {np.array2string(P[bad[0]], threshold=9)} at "
+            f"row {bad[0]}. Logits need a softmax first, counts x / x.sum(-1, keepdims=True)."
+        )
+    # What sums to 1 but for rounding is left alone, so that equal predictions stay tied.
+    return _Predicted(np.where(np.abs(total - 1) > 1e-12, P / total, P), opinion)
+
+
+def _floats(x: Any) -> Floats:
+    """An array of any library as NumPy's in double precision, off its graph and device."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().double()
+    return np.asarray(x, dtype=float)
+
+
+def _some(guess: _Predicted, keep: NDArray[np.bool_]) -> _Predicted:
+    P, opinion = guess
+    return _Predicted(P[keep], None if opinion is None else opinion.rows(keep))
+
+
+def _mean(x: Floats) -> float:
+    """The mean, nan of nothing."""
+    return float(np.mean(x)) if x.size else math.nan

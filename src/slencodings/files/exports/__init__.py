@@ -1,0 +1,213 @@
+"""Exports of annotation tools to long tables, found by their content, and one way back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from io import BytesIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from slencodings.files.exports import (
+    argilla,
+    doccano,
+    label_studio,
+    lewidi,
+    platforms,
+    potato,
+    prodigy,
+    tables,
+)
+from slencodings.files.exports.answers import Export, rows_of, tabulate
+from slencodings.files.exports.label_studio import to_label_studio
+from slencodings.files.exports.load import Part, Record, parts, records
+
+__all__ = ["FORMATS", "Export", "read_export", "recognise", "rows_of", "to_label_studio"]
+
+# The most particular first: a record is of the first tool that knows it.
+TOOLS: dict[str, Any] = {
+    "label-studio": label_studio,
+    "argilla": argilla,
+    "prodigy": prodigy,
+    "potato": potato,
+    "lewidi": lewidi,
+    "mturk": platforms,
+    "toloka": platforms,
+    "lists": tables,
+    "doccano": doccano,
+}
+# What `format` may be.
+FORMATS = (*TOOLS, "wide", "counts")
+# Formats of tables that bear no mark of the tool: read if they are asked for, by these columns.
+PLAIN = {
+    "toloka": ({"task", "label"}, "toloka crowd-kit"),
+    "doccano": ({"id", "label"}, "doccano csv"),
+}
+# How many records are looked at to tell what a file is, and how large the first may be.
+LOOKED_AT, LARGEST_FIRST = 50, 1 << 24
+
+
+def recognise(path: str | Path) -> str | None:
+    """The tool whose export a file is, by its content; None for tables that are long already.
+
+    Wide tables and tables of counts have no mark of their own, and are read by `format` alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "anything.txt"
+    >>> _ = file.write_text('{"_input_hash": 1, "label": "SPAM", "answer": "accept"}')
+    >>> recognise(file)
+    'prodigy'
+    >>> _ = file.write_text("item,annotator,label\\n1,ann,yes\\n")
+    >>> recognise(file)
+    """
+    # What cannot be read is no export here; whoever reads it says what is wrong with it.
+    with suppress(ValueError, OSError):
+        _, found = _look(records(parts(Path(path))[0], str(path), LARGEST_FIRST))
+        return found and found[0]
+    return None
+
+
+def _look(stream: Iterator[Record]) -> tuple[Record | None, tuple[str, str] | None]:
+    """The first record, or the first that tells its tool and dialect, and those."""
+    first = None
+    for record in islice(stream, LOOKED_AT):
+        if found := _dialect(record.value):
+            return record, found
+        first = first or record
+    return first, None
+
+
+def _dialect(value: dict[str, Any]) -> tuple[str, str] | None:
+    """The tool and the dialect of a record."""
+    for name, tool in TOOLS.items():
+        found = tool.dialect(value)
+        if found and (tool is not platforms or found.startswith(name)):
+            return name, found
+    return None
+
+
+def read_export(
+    source: Any,
+    *,
+    format: str | None = None,
+    question: str | None = None,
+    item: str | None = None,
+    confidence: str | None = None,
+    annotators: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+) -> Export:
+    """Read what an annotation tool exported into a long table for `fuse_table` and `from_table`.
+
+    A question where several labels may be chosen becomes one question for each label: the item
+    is "7 / sports", the label yes or no. `question="topic=sports"` reads that one label alone, and
+    the items stay what they are. An annotator who did not choose a label said no to it.
+
+    Parameters
+    ----------
+    source : a file, a zip file or a folder of files; or a Hugging Face data set, a list of
+        records, a data frame, or a dict of columns
+    format : one of FORMATS; left out, it is found by content. "wide" is a table with a column for
+        each annotator, "counts" one with a column for each label
+    question : which question, where there are several
+    item : the field that names the item, if that is not the id that the tool gives it
+    confidence : the question that tells how sure annotators are, on its own scale; left out, one
+        that is called confidence, certainty or sureness and answered with numbers
+    annotators, labels : which columns of a wide table are annotators, of a count table labels
+
+    Examples
+    --------
+    >>> task = {"_input_hash": 7, "_annotator_id": "ann", "answer": "accept", "accept": ["cat"]}
+    >>> read_export([task, task | {"_annotator_id": "bob", "accept": ["dog"]}]).columns
+    {'item': [7, 7], 'annotator': ['ann', 'bob'], 'label': ['cat', 'dog']}
+    >>> table = {"item": ["a", "b"], "ann": ["yes", "no"], "bob": ["yes", None]}
+    >>> read_export(table, format="wide").columns["annotator"]
+    ['ann', 'bob', 'ann']
+    """
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"`format` must be one of {', '.join(FORMATS)}; {format!r} came.")
+    name, stream, in_memory = _open(source)
+    first, found = _look(stream(name))
+    if first is None:
+        raise ValueError(f"{name} has no records. Export it again.")
+    if format in ("wide", "counts"):
+        who = f"{name} ({format})"
+        if format == "wide":
+            return tables.wide(stream(who), who, item, annotators)
+        return tables.counts(stream(who), who, item, labels)
+    if found is None and format in PLAIN and PLAIN[format][0] <= first.value.keys():
+        found = format, PLAIN[format][1]
+    if found is None or format not in (None, found[0]):
+        if found is None and format is None and in_memory:
+            return tables.long(stream(name), name, item)
+        raise ValueError(_unknown(name, format, found, first.value))
+    tool, dialect = found
+    who, left_out = f"{name} ({dialect})", Counter[str]()
+    same = _of_one_tool(stream(who), found, first.value)
+    answers = TOOLS[tool].answers(same, dialect, left_out, item)
+    about = {"question": question, "confidence": confidence, "left_out": left_out}
+    return tabulate(answers, who=who, tool=dialect, **about)
+
+
+def _unknown(
+    name: str, format: str | None, found: tuple[str, str] | None, first: dict[str, Any]
+) -> str:
+    keys = ", ".join(map(repr, list(first)[:12])) or "nothing"
+    if found is not None:
+        return (
+            f"{name} must be an export of {format}; it looks like {found[1]}. "
+            f"Say format={found[0]!r}, or leave it out."
+        )
+    wanted = f"an export of {format}" if format else "an export of a tool that is known"
+    return (
+        f"{name} must be {wanted}; its first record has {keys}. Known are {', '.join(FORMATS)}; "
+        "a table with a column for the item and one for the label needs no format: "
+        "sle encode FILE, fuse_table(table, item=..., label=...)."
+    )
+
+
+def _open(source: Any) -> tuple[str, Callable[[str], Iterator[Record]], bool]:
+    """What the source is called, how its records are read anew, and whether it is in memory."""
+    if isinstance(source, str | Path):
+        files = parts(Path(source))
+        if len(files) == 1:
+            return files[0].name, lambda who: records(files[0], who), False
+        each = [(f, f"{f.folder}/{f.name}" if f.folder else f.name) for f in files]
+
+        def all_parts(who: str) -> Iterator[Record]:
+            said = who.removeprefix(name)
+            many = [(f._replace(folder=f.folder or name), f"{name}, {at}{said}") for f, at in each]
+            return chain.from_iterable(records(f, at) for f, at in many)
+
+        name = Path(source).name
+        return name, all_parts, False
+    name = "the records" if isinstance(source, list | tuple) else f"the {type(source).__name__}"
+    part = Part(name, "", BytesIO)  # There is no file to open.
+
+    def in_memory(who: str) -> Iterator[Record]:
+        for n, (key, value) in enumerate(tables.rows(source, who), 1):
+            if not isinstance(value, dict):
+                raise ValueError(f"{who}, record {n} must be a dict; {value!r:.60} came.")
+            yield Record(f"{who}, record {n}", key, value, part)
+
+    return name, in_memory, True
+
+
+def _of_one_tool(
+    stream: Iterable[Record], tool: tuple[str, str], known: dict[str, Any]
+) -> Iterator[Record]:
+    """The records, as long as none is of another tool or dialect."""
+    for record in stream:
+        found = _dialect(record.value)
+        # A record that tells nothing (no answers yet) is for the tool to judge.
+        if (found and found != tool) or not record.value.keys() & known.keys():
+            kind = (
+                found[1] if found else f"it has {', '.join(map(repr, record.value)) or 'nothing'}"
+            )
+            raise ValueError(
+                f"{record.where} is of another kind: {kind:.200}. Export each to its own file."
+            )
+        yield record

@@ -1,0 +1,296 @@
+"""What annotators answered, whatever the tool, and the long table that it makes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from slencodings.files.exports.load import is_nothing, shown
+from slencodings.files.formats import find_columns
+
+# The most rows that are made of fewer: beyond, memory is not enough on most machines.
+MOST_ROWS = 10_000_000
+# Text is free if it is longer than any label, or if it hardly ever comes twice.
+LONGEST_LABEL, MANY_LABELS = 200, 100
+
+
+class Export(NamedTuple):
+    """What an annotation tool knew, as a long table.
+
+    Attributes
+    ----------
+    tool : the tool and dialect, such as "label-studio json"
+    columns : equally long lists by name: item, label, and where the tool tells them annotator,
+        confidence, and question (the label that a yes or no is about)
+    notes : what was left out or taken for something, in words
+    """
+
+    tool: str
+    columns: dict[str, list[Any]]
+    notes: tuple[str, ...]
+
+
+class Answer(NamedTuple):
+    """What one annotator said to one question about one item.
+
+    Attributes
+    ----------
+    annotation : the same for all answers that were given together
+    labels : what was chosen
+    options : what could be chosen; None where the tool does not tell
+    several : whether more than one could be chosen; None where the tool does not tell
+    kind : "choice", or what was given instead of one: "spans", "free text", "a ranking"
+    """
+
+    annotation: Any
+    question: str
+    item: Any
+    annotator: Any
+    labels: tuple[Any, ...]
+    options: tuple[Any, ...] | None = None
+    several: bool | None = False
+    kind: str = "choice"
+
+
+def chosen(value: Any, where: str, name: str) -> tuple[Any, ...]:
+    """The labels in a value: one, those in a list, or none if there is no value."""
+    values = value if isinstance(value, list | tuple) else [value]
+    known = tuple(v for v in values if not is_nothing(v))
+    for v in known:
+        if not isinstance(v, str | int | float):
+            raise ValueError(
+                f"{where}: a label of {name!r} must be text or a number; {shown(v)} came. "
+                "Ask for another question, or export the choices alone."
+            )
+    return tuple(dict.fromkeys(known))
+
+
+def whole(value: Any) -> Any:
+    """A whole number that was written as text, as a number; all else as it is."""
+    text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value)
+    return int(value) if text else value
+
+
+def tabulate(
+    answers: Iterable[Answer],
+    *,
+    who: str,
+    tool: str,
+    question: str | None,
+    confidence: str | None,
+    left_out: Counter[str],
+) -> Export:
+    """The answers to one question as a long table."""
+    asked: dict[str, list[Answer]] = {}
+    for answer in answers:
+        asked.setdefault(answer.question, []).append(answer)
+    notes = [f"{n:,} {what} left out" for what, n in left_out.items() if n]
+    if not asked:
+        return export(tool, {"item": []}, notes, who)
+    kinds = {name: _kind(given) for name, given in asked.items()}
+    sure = _confidence(asked, kinds, confidence, who, question)
+    if sure is not None:
+        kinds[sure] = "confidence"
+    open = [name for name, kind in kinds.items() if kind == "choice"]
+    name, label = _chosen_question(asked, kinds, open, question, who)
+    given = asked[name]
+    others = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] != "choice" and n != sure]
+    notes += [f"questions without labels not used: {', '.join(others)}"] if others else []
+    several = any(a.several or (a.several is None and len(a.labels) > 1) for a in given)
+    every = {x for a in given for x in (*a.labels, *(a.options or ()))}
+    if several and len(every) == 1:
+        (label,) = every
+    if label is not None:
+        columns = _about(given, label)
+        notes.append(f"yes or no to {label!r}")
+    elif several:
+        columns = _yes_or_no(given, name, who)
+        count = len(set(columns["question"]))
+        notes.append(f"{name!r} has several labels at once: a yes or no for each of {count}")
+    else:
+        rows = [a for a in given if a.labels]
+        columns = {"item": [a.item for a in rows], "annotator": [a.annotator for a in rows]}
+        columns |= {"label": [a.labels[0] for a in rows], "row": rows}
+        blank = len(given) - len(rows)
+        notes += [f"{blank:,} answers without a label left out"] if blank else []
+    if sure is not None:
+        stated = {a.annotation: _number(a.labels[0]) for a in asked[sure] if a.labels}
+        columns["confidence"] = [stated.get(a.annotation) for a in columns["row"]]
+        notes.append(f"confidence is the answer to {sure!r}")
+    del columns["row"]
+    return export(tool, columns, notes, who)
+
+
+def export(tool: str, columns: dict[str, list[Any]], notes: Sequence[str], who: str) -> Export:
+    """An Export with columns of one type each, without those that hold nothing."""
+    if not columns["item"]:
+        why = "; ".join(notes)
+        raise ValueError(f"{who} has no annotations ({why}). Annotate first, or export them too.")
+    if all(name is None for name in columns.get("annotator", ())):
+        columns.pop("annotator", None)
+    for name in ("item", "annotator", "label", "question"):
+        if name in columns:
+            columns[name] = _alike(columns[name], name, who)
+    order = [n for n in ("item", "annotator", "label", "confidence", "question") if n in columns]
+    return Export(tool, {name: columns[name] for name in order}, tuple(notes))
+
+
+def _kind(given: list[Answer]) -> str:
+    """What the answers to a question are: labels, or else something that is not fused."""
+    other = next((a.kind for a in given if a.kind != "choice"), None)
+    texts = [label for a in given for label in a.labels if isinstance(label, str)]
+    different = len(set(texts))
+    long = any(len(text) > LONGEST_LABEL or "\n" in text for text in texts)
+    free = long or (different > MANY_LABELS and different > len(texts) / 2)
+    return other or ("free text" if free else "choice")
+
+
+def _confidence(
+    asked: dict[str, list[Answer]],
+    kinds: dict[str, str],
+    wanted: str | None,
+    who: str,
+    question: str | None,
+) -> str | None:
+    """The question that asks how sure the annotator is: the one named, or one of a usual name."""
+    if wanted is not None and wanted not in asked:
+        raise ValueError(
+            f"{who} has no question {wanted!r} for `confidence`; there are {_listed(asked)}."
+        )
+    name = wanted or find_columns([n for n in asked if kinds[n] == "choice"]).get("confidence")
+    if name is None:
+        return None
+    words = [x for a in asked[name] for x in a.labels if _number(x) is None]
+    if wanted is None:
+        return None if words or len(asked) == 1 or name == question else name
+    if not words:
+        return name
+    raise ValueError(
+        f"{who}: confidence must be answered with numbers; {shown(words[0])} came for {name!r}. "
+        "Leave `confidence` out, or map its words to numbers in the export."
+    )
+
+
+def _chosen_question(
+    asked: dict[str, list[Answer]],
+    kinds: dict[str, str],
+    open: list[str],
+    question: str | None,
+    who: str,
+) -> tuple[str, str | None]:
+    """The question to read, and the one label of it if that is all that is asked for."""
+    if question is None:
+        if len(open) == 1:
+            return open[0], None
+        if not open:
+            found = ", ".join(f"{n!r} is {kind}" for n, kind in list(kinds.items())[:10])
+            raise ValueError(
+                f"{who} must have a question with labels to choose from, or a rating; {found}. "
+                "Spans, free text and rankings cannot be fused: export a classification."
+            )
+        raise ValueError(
+            f"{who} has {len(open)} questions: {_listed(open)}. Say which one: "
+            f"question={open[0]!r}."
+        )
+    if question in asked:
+        if kinds[question] == "choice":
+            return question, None
+        raise ValueError(
+            f"{who}: {question!r} is {kinds[question]}, which cannot be fused. "
+            f"Questions with labels: {_listed(open) or 'none'}."
+        )
+    for name in open:
+        for label in {label for a in asked[name] for label in (*a.labels, *(a.options or ()))}:
+            if question == f"{name}={label}":
+                return name, label
+    raise ValueError(
+        f"{who} has no question {question!r}; there are {_listed(asked)}. For one label of a "
+        "question with several labels at once: question='QUESTION=LABEL'."
+    )
+
+
+def _about(given: list[Answer], label: Any) -> dict[str, list[Any]]:
+    """Yes or no to one label, by those who could choose it; the items stay what they are."""
+    rows = [a for a in given if a.options is None or label in a.options]
+    return {
+        "item": [a.item for a in rows],
+        "annotator": [a.annotator for a in rows],
+        "label": ["yes" if label in a.labels else "no" for a in rows],
+        "row": rows,
+    }
+
+
+def _yes_or_no(given: list[Answer], name: str, who: str) -> dict[str, list[Any]]:
+    """Yes or no to every label: an item for each item and label, such as "7 / sports"."""
+    labels = dict.fromkeys(x for a in given for x in (*(a.options or ()), *a.labels))
+    size = sum(len(labels) if a.options is None else len(a.options) for a in given)
+    if size > MOST_ROWS:
+        raise ValueError(
+            f"{who}: {len(given):,} answers to {name!r} about {len(labels):,} labels make {size:,} "
+            f"rows, more than {MOST_ROWS:,}. Ask for one label at a time: "
+            f"question={f'{name}={next(iter(labels))}'!r}."
+        )
+    rows = [(a, x) for a in given for x in (labels if a.options is None else a.options)]
+    items = [f"{a.item} / {x}" for a, x in rows]
+    if len(set(items)) < len({(a.item, x) for a, x in rows}):
+        raise ValueError(
+            f"{who}: items and labels of {name!r} cannot be told apart when they are joined with "
+            f"' / '. Ask for one label at a time: question={f'{name}={next(iter(labels))}'!r}."
+        )
+    return {
+        "item": items,
+        "annotator": [a.annotator for a, _ in rows],
+        "label": ["yes" if x in a.labels else "no" for a, x in rows],
+        "question": [x for _, x in rows],
+        "row": [a for a, _ in rows],
+    }
+
+
+def _alike(values: list[Any], name: str, who: str) -> list[Any]:
+    """Values of one type: as they are if they have one, else all as text."""
+    known = [v for v in values if v is not None]
+    if all(type(v) is str for v in known) or all(type(v) is bool for v in known):
+        return values
+    if all(_is_number(v) and math.isfinite(v) for v in known):
+        if not all(v == int(v) for v in known):
+            return [None if v is None else float(v) for v in values]
+        if all(-(2**63) <= v < 2**63 for v in known):
+            return [None if v is None else int(v) for v in values]
+    texts: dict[str, Any] = {}
+    for v in known:
+        if type(texts.setdefault(_text(v), v)) is not type(v):
+            raise ValueError(
+                f"{who}: {name} must be named in one way; both {texts[_text(v)]!r} and {v!r} came. "
+                "Name them all as text, or all as numbers, in the export."
+            )
+    return [None if v is None else _text(v) for v in values]
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> int | float | None:
+    """A number, also where a table has made text of it; None if it is none."""
+    text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", value)
+    value = float(value) if text else value
+    return value if _is_number(value) and math.isfinite(value) else None
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(map(repr, names[:20])) + (f", and {len(names) - 20}" if names[20:] else "")
+
+
+def rows_of(export: Export) -> Iterator[dict[str, Any]]:
+    """The rows of a long table, for a file of JSONL."""
+    names = list(export.columns)
+    for row in zip(*export.columns.values(), strict=True):
+        yield dict(zip(names, row, strict=True))

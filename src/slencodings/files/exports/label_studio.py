@@ -1,0 +1,222 @@
+"""Label Studio: tasks (JSON), one record an annotation (JSON-MIN, CSV), and the way back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from slencodings.files.exports.answers import Answer, chosen
+from slencodings.files.exports.load import Record, identity, member, person, shown
+from slencodings.opinion import Opinion
+
+# Where each kind of control keeps its answer; all others mark regions.
+CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
+NUMBERS = {"rating": "rating", "number": "number"}
+TEXTS = {"textarea": "free text", "ranker": "a ranking", "datetime": "free text"}
+# What JSON-MIN and CSV say of each annotation beside the data and the answers.
+ABOUT = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
+
+
+def dialect(record: dict[str, Any]) -> str | None:
+    """The dialect of Label Studio that a record is in."""
+    many = record.get("annotations", record.get("completions"))
+    if isinstance(record.get("data"), dict) and isinstance(many, list):
+        return "label-studio json"
+    if {"annotator", "annotation_id", "lead_time"} <= record.keys():
+        # Only text has no null.
+        texts = all(isinstance(value, str) for value in record.values())
+        return "label-studio csv" if texts else "label-studio json-min"
+    return None
+
+
+def answers(
+    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
+) -> Iterator[Answer]:
+    """The answers in an export."""
+    if dialect == "label-studio json":
+        return _tasks(records, left_out, item)
+    return _flat(records, left_out, item)
+
+
+def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) -> Iterator[Answer]:
+    projects: dict[Any, str] = {}
+    seen: dict[Any, str] = {}
+    for where, _, task, _ in records:
+        if "data" not in task:
+            raise ValueError(
+                f"{where} is no task of Label Studio: it has no data, but {list(task)}."
+            )
+        if isinstance(task.get("project"), str | int):
+            projects.setdefault(task["project"], where)
+        if len(projects) > 1:
+            both = " and ".join(f"{p!r} ({at})" for p, at in projects.items())
+            raise ValueError(
+                f"an export must hold one project; {both} came. Export each to its own file."
+            )
+        data = member(task, "data", dict, where)
+        if item is not None and item not in data:
+            raise ValueError(
+                f"{where}: the data must have {item!r} for `item`; it has {sorted(data)}."
+            )
+        name = task.get("id") if item is None else data[item]
+        hint = "Export it again as JSON, or name a field of the data: item=FIELD."
+        name = identity(name, "a task's id", where, hint)
+        many = member(task, "annotations" if "annotations" in task else "completions", list, where)
+        left_out["predictions"] += len(member(task, "predictions", list, where))
+        left_out["drafts"] += len(member(task, "drafts", list, where))
+        left_out["tasks without annotations"] += not many
+        for annotation in many:
+            if not isinstance(annotation, dict):
+                raise ValueError(
+                    f"{where}: an annotation must be an object; {shown(annotation)} came. Export "
+                    "the annotations in full, not their ids."
+                )
+            if annotation.get("was_cancelled") or annotation.get("skipped"):
+                left_out["skipped annotations"] += 1
+                continue
+            number = annotation.get("id")
+            number = number if isinstance(number, str | int) else object()
+            if number in seen:
+                raise ValueError(
+                    f"{where}: annotation {number!r} came before, in {seen[number]}. Are two "
+                    "exports in one file? Export once more, and use that alone."
+                )
+            seen[number] = where
+            yield from _results(annotation, (where, len(seen)), name, where)
+
+
+def _results(annotation: dict[str, Any], key: Any, item: Any, where: str) -> Iterator[Answer]:
+    """The answers of one annotation; those to one question come in one or more results."""
+    by = annotation.get("completed_by")
+    who = person(by.get("email") or by.get("id") if isinstance(by, dict) else by, where)
+    found: dict[str, list[Any]] = {}
+    kinds: dict[str, str] = {}
+    for result in member(annotation, "result", list, where):
+        if not isinstance(result, dict):
+            raise ValueError(f"{where}: a result must be an object; {shown(result)} came.")
+        kind, name = str(result.get("type")).lower(), result.get("from_name")
+        name = name if isinstance(name, str) else kind
+        value = member(result, "value", dict, where)
+        inside = CHOICES.get(kind) or NUMBERS.get(kind)
+        # A choice about a region has the place of the region beside it.
+        if inside is None or value.keys() - {inside}:
+            kinds[name] = TEXTS.get(kind, "spans")
+            continue
+        given = value.get(inside)
+        if kind == "taxonomy":
+            paths = given if isinstance(given, list) else [given]
+            given = [" / ".join(map(str, p)) if isinstance(p, list) else p for p in paths]
+        if kind in NUMBERS:
+            kinds.setdefault(name, "number")
+        found.setdefault(name, []).extend(chosen(given, where, name))
+    for name in dict.fromkeys([*found, *kinds]):
+        labels = tuple(dict.fromkeys(found.get(name, ())))
+        kind = kinds.get(name, "choice")
+        several = False if kind == "number" else None
+        kind = "choice" if kind == "number" else kind
+        yield Answer(key, name, item, who, labels, None, several, kind)
+
+
+def _flat(records: Iterable[Record], left_out: Counter[str], item: str | None) -> Iterator[Answer]:
+    """One record an annotation: the data and the answers side by side."""
+    seen: dict[Any, str] = {}
+    for where, _, row, _ in records:
+        number = str(row.get("annotation_id"))
+        if number in seen:
+            raise ValueError(
+                f"{where}: annotation {number} came before, in {seen[number]}. Are two exports "
+                "in one file? Export once more, and use that alone."
+            )
+        seen[number] = where
+        hint = f"The columns are {sorted(row)}: item=COLUMN."
+        name = identity(row.get(item or "id"), item or "id", where, hint)
+        who = person(row.get("annotator"), where)
+        # The answers stand between the task's id and the annotator, unless columns were sorted.
+        names = list(row)
+        start, end = (names.index(n) if n in row else -1 for n in ("id", "annotator"))
+        known = names[: start + 1] if 0 <= start < end else []
+        answered = 0
+        for question in (n for n in names if n not in (*known, *ABOUT, item)):
+            labels, several, kind = _cell(row[question], where, question)
+            if labels or kind != "choice":
+                answered += 1
+                yield Answer(where, question, name, who, labels, None, several, kind)
+        left_out["records without answers"] += not answered
+
+
+def _cell(value: Any, where: str, name: str) -> tuple[tuple[Any, ...], bool | None, str]:
+    """The labels in a cell: a word, or JSON such as {"choices": [...]} and [{"rating": 4}]."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with suppress(ValueError):
+            value = json.loads(value)
+    each = value if isinstance(value, list) else [value]
+    objects = [v for v in each if isinstance(v, dict)]
+    if len(objects) < len(each) or not each:
+        return chosen(value, where, name), None, "choice"
+    found: list[Any] = []
+    for v in objects:
+        inside = next((k for k in ("choices", "rating", "number", "selected") if k in v), None)
+        if inside is None or v.keys() - {inside}:
+            return (), None, "free text" if "text" in v and "start" not in v else "spans"
+        found.extend(chosen(v[inside], where, name))
+    return tuple(dict.fromkeys(found)), None, "choice"
+
+
+def to_label_studio(
+    opinion: Opinion,
+    items: Sequence[Any],
+    labels: Sequence[Any],
+    *,
+    from_name: str,
+    to_name: str,
+    model_version: str = "slencodings",
+) -> list[dict[str, Any]]:
+    """Fused opinions as predictions that Label Studio takes: the likeliest label and its chance.
+
+    Each is for POST /api/predictions, `task` being the id of the task. Among equally likely labels
+    the first in `labels` is taken; an item of which nothing is believed gets no prediction.
+
+    Parameters
+    ----------
+    opinion : Opinion (N,) over K labels
+    items : N ids of tasks, as they were exported
+    labels : K labels; numbers are predicted as a rating, text as a choice
+    from_name, to_name : the names of the control and of what it is about, in the labelling setup
+
+    Examples
+    --------
+    >>> opinion = Opinion(np.asarray([[0.1, 0.7]]), np.asarray([0.2]), np.asarray([[0.5, 0.5]]))
+    >>> said = to_label_studio(opinion, [7], ["no", "yes"], from_name="spam", to_name="text")
+    >>> said[0]["task"], said[0]["score"], said[0]["result"][0]["value"]
+    (7, 0.8, {'choices': ['yes']})
+    """
+    P = np.asarray(opinion.probability, dtype=float)
+    if P.shape != (len(items), len(labels)):
+        raise ValueError(
+            "`opinion` must be one per item over the labels, "
+            f"({len(items)}, {len(labels)}); {P.shape} came."
+        )
+    names = [x.item() if isinstance(x, np.generic) else x for x in labels]
+    rated = all(isinstance(x, int | float) and not isinstance(x, bool) for x in names)
+    kind = "rating" if rated else "choices"
+    believed = np.sum(np.asarray(opinion.belief), axis=-1) > 0
+    said: list[dict[str, Any]] = []
+    for item, p in zip(np.asarray(items, dtype=object)[believed], P[believed], strict=True):
+        best = int(np.argmax(p))
+        value = {"rating": names[best]} if rated else {"choices": [str(names[best])]}
+        result = {"from_name": from_name, "to_name": to_name, "type": kind, "value": value}
+        task = item.item() if isinstance(item, np.generic) else item
+        said.append(
+            {
+                "task": task,
+                "model_version": model_version,
+                "score": round(float(p[best]), 6),
+                "result": [result],
+            }
+        )
+    return said

@@ -1,0 +1,120 @@
+"""What a model sees of each item: numbers or text from a file, in the order of a crowd's items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.files import formats as readers
+from slencodings.files.duckdb import plain_errors, workspace
+from slencodings.files.locate import locate, scan
+
+Floats = NDArray[np.float32]
+
+# Words and pairs of words are counted in so many places. Nothing is learned, so nothing but this
+# has to be stored with a model.
+TEXT_FEATURES = 4096
+
+
+def read_features(
+    source: str, items: Sequence[Any], *, item: str | None = None, text: str | None = None
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Features (N, D) of the items, and which of them the file has, (N,).
+
+    Parameters
+    ----------
+    source : .npz with the arrays `item` (n,) and `X` (n, D) or images `X` (n, ...); or CSV, TSV,
+        Parquet or JSONL with a column for the item and numbers in all others
+    items : the names to look for; what the file has besides is left out
+    item : the column of item names, found by its usual names if left out
+    text : a column of text instead of numbers, turned into counts of words and pairs of words
+    """
+    if Path(source).suffix.lower() == ".npz":
+        names, X = _from_arrays(Path(source))
+    else:
+        names, X = _from_table(source, item, text)
+    place = {name: n for n, name in enumerate(names)}
+    if len(place) < len(names):
+        raise ValueError(
+            f"the features of an item must stand in one row of {source}; "
+            f"{len(names) - len(place)} rows repeat an item."
+        )
+    wanted = [str(name) if str(name) in place else name for name in items]
+    there = np.asarray([name in place for name in wanted], dtype=bool)
+    if not there.any():
+        raise ValueError(
+            f"{source} must have features of the crowd's items; none of {len(wanted):,} is there, "
+            f"not even {wanted[0]!r}. Its first is {names[0]!r}."
+        )
+    bad = ~np.isfinite(X.reshape(len(X), -1)).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"features must be finite numbers; {bad.sum():,} of {len(X):,} rows of {source} are "
+            f"not, first that of item {names[int(np.argmax(bad))]!r}."
+        )
+    rows = np.zeros((len(wanted), *X.shape[1:]), dtype=np.float32)
+    rows[there] = X[[place[name] for name in wanted if name in place]]
+    return rows, there
+
+
+def _from_arrays(path: Path) -> tuple[list[Any], Floats]:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {str(path)!r}.")
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path.name} cannot be read as NPZ: {error}.") from error
+    if not {"item", "X"} <= found.keys() or len(found["item"]) != len(found["X"]):
+        shapes = {name: array.shape for name, array in found.items()}
+        raise ValueError(
+            f"{path.name} must have the arrays `item` (n,) and `X` (n, ...); {shapes} came. "
+            "Write it with numpy.savez(path, item=names, X=features)."
+        )
+    return found["item"].tolist(), found["X"].astype(np.float32)
+
+
+def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Floats]:
+    with workspace() as (connection, folder):
+        found = locate(connection, source, folder)
+        with plain_errors(found, kind := found.format()):
+            table = scan(connection, found, kind)
+            names = table.names
+            column = item or readers.find_columns(names).get("item")
+            wrong = [c for c in (column, text) if c is not None and c not in names]
+            if column is None or wrong:
+                raise ValueError(
+                    f"no column of {found.name} is called "
+                    f"{wrong[0] if wrong else 'like an item'!r}; "
+                    f"the columns are {', '.join(map(repr, names[:20]))}. "
+                    "Name it: --feature-item COLUMN, --text COLUMN."
+                )
+            others = [text] if text else [name for name in names if name != column]
+            if not others:
+                raise ValueError(
+                    f"{found.name} has no columns but {column!r}; features are needed."
+                )
+            relation = table.pick([column, *others])
+            if kind in ("jsonl", "json"):
+                relation = readers.from_json(relation, [] if text else others)
+            if not text:
+                relation = readers.typed(relation, others)
+            arrays = relation.fetchnumpy()
+    rows = np.asarray(arrays[column]).tolist()
+    if text:
+        return rows, _counted([str(words) for words in np.ma.filled(arrays[text], "").tolist()])
+    columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in others]
+    return rows, np.stack(columns, axis=1).astype(np.float32)
+
+
+def _counted(texts: list[str]) -> Floats:
+    """Counts of words and pairs of words, hashed into places and scaled to length one."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    counted: Any = HashingVectorizer(n_features=TEXT_FEATURES, ngram_range=(1, 2))
+    return counted.transform(texts).toarray().astype(np.float32)

@@ -1,0 +1,99 @@
+"""Opinions in the forms that other libraries train on: lists by item, and weighted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.files.formats import quote
+from slencodings.tables.sums import VALUES
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from slencodings.opinion import Opinion
+
+    Relation: TypeAlias = duckdb.DuckDBPyRelation
+
+# A row per item; per item and label that was named; per item with lists in the order of the
+# labels; per item and label that is possible, with its weight.
+Form: TypeAlias = Literal["wide", "long", "lists", "weights"]
+FORMS: tuple[Form, ...] = ("wide", "long", "lists", "weights")
+MOST_WIDE_LABELS = 20
+
+
+class WeightedRows(NamedTuple):
+    """Hard labels and what they weigh: positions of items (R,) and labels (R,), weights (R,)."""
+
+    item: NDArray[np.intp]
+    label: NDArray[np.intp]
+    weight: NDArray[np.float64]
+
+
+def weighted_rows(opinion: Opinion) -> WeightedRows:
+    """Every label of every item with its projected probability as weight; those of 0 are left out.
+
+    sum_k p_ik loss(x_i, k) = E[loss(x_i, y)],   y ~ p_i
+
+    So what takes hard labels and weights alone (XGBoost, LightGBM, scikit-learn) learns from soft
+    ones, exactly: `model.fit(X[rows.item], rows.label, sample_weight=rows.weight)`. Weights of an
+    item add up to one.
+
+    Examples
+    --------
+    >>> from slencodings import encode
+    >>> rows = weighted_rows(encode([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]))
+    >>> rows.item, rows.label, rows.weight
+    (array([0, 0, 1]), array([0, 1, 1]), array([0.75, 0.25, 1.  ]))
+    """
+    p = np.asarray(opinion.probability, dtype=float)
+    if p.ndim != 2:
+        raise ValueError(
+            f"opinions of N items are needed, (N, K); {p.shape} came. Fuse them first: fuse(...)."
+        )
+    item, label = np.nonzero(p)
+    return WeightedRows(item, label, p[item, label])
+
+
+def usual_form(form: Form | None, labels: int) -> Form:
+    """The form that was asked for, or wide up to 20 labels."""
+    if form is not None and form not in FORMS:
+        raise ValueError(f"`form` must be one of {', '.join(FORMS)}; {form!r} came.")
+    return form or ("wide" if labels <= MOST_WIDE_LABELS else "long")
+
+
+def shaped(wide: Relation, form: Form, labels: Sequence[Any]) -> Relation:
+    """Opinions in the wide form as lists, or as weighted rows."""
+    name, *columns = wide.columns
+    first = {f"{value}_{labels[0]}": value for value in VALUES} | {"uncertainty": "uncertainty"}
+    values = [first[column] for column in columns if column in first]
+    if name.casefold() in (values if form == "lists" else ("label", "weight")):
+        raise ValueError(
+            f"the item column needs a name of its own beside {name.casefold()!r}; {name!r} came. "
+            "Rename it, for example to 'item'."
+        )
+    item = quote(name)
+
+    def of(value: str) -> list[str]:
+        return [quote(f"{value}_{label}") for label in labels]
+
+    if form == "lists":
+        lists = [v if v == "uncertainty" else f"[{', '.join(of(v))}] AS {v}" for v in values]
+        return wide.project(", ".join([item, *lists]))
+    rows = ", ".join(
+        f"{{'label': {_literal(label)}, 'weight': {column}}}"
+        for label, column in zip(labels, of("probability"), strict=True)
+    )
+    return wide.project(f"{item}, unnest([{rows}], recursive := true)").filter("weight > 0")
+
+
+def _literal(label: Any) -> str:
+    """A label in SQL."""
+    return (
+        repr(label)
+        if isinstance(label, bool | int | float)
+        else "'{}'".format(str(label).replace("'", "''"))
+    )

@@ -1,0 +1,241 @@
+"""The files of a Spark cluster: which there are, whether they are alike, and how one is written.
+
+All through Hadoop's file systems, so that a path may be local, hdfs:// or s3a://.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import Any
+
+from slencodings.files import formats as readers
+from slencodings.files.formats import columns_of
+from slencodings.files.locate import check_alike
+
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+SUFFIXES |= {".jsonl": "json", ".ndjson": "json"}
+# Readers skip names with an underscore, so this may lie among the data.
+ABOUT = "_slencodings.json"
+
+
+def _place(spark: Any, name: str) -> tuple[Any, Any]:
+    """A path, and the file system that it is in."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(name)
+    return path, path.getFileSystem(spark._jsc.hadoopConfiguration())
+
+
+def exists(spark: Any, name: str) -> bool:
+    """Whether there is a file or folder of this name."""
+    path, system = _place(spark, name)
+    return system.exists(path)
+
+
+def find_files(spark: Any, sources: Sequence[str]) -> list[str]:
+    """All files of the sources, in order, without those that hold no data."""
+    found: list[str] = []
+    for source in sources:
+        path, system = _place(spark, source)
+        matches = system.globStatus(path) or []
+        if not matches:
+            raise FileNotFoundError(f"there is no file {source!r}.")
+        for match in matches:
+            listed = system.listFiles(match.getPath(), True)
+            root = match.getPath().toString()
+            while listed.hasNext():
+                status = listed.next()
+                name = status.getPath().toString()
+                inner = PurePosixPath(name.removeprefix(root)).parts
+                if status.getLen() and not any(p.startswith(("_", ".")) for p in inner):
+                    found.append(name)
+    if not found:
+        raise ValueError(f"there is no data in {some(sources)}; at least one row is needed.")
+    return sorted(dict.fromkeys(found))
+
+
+def format_of(files: Sequence[str], format: str | None) -> str:
+    """The one format of all files, as Spark calls it."""
+    if format == "json":
+        raise ValueError(
+            "Spark reads JSON by the line, not one array; format='json' came. Write it as JSONL."
+        )
+    if format is not None:
+        return {"tsv": "csv", "jsonl": "json"}.get(format, format)
+    found: dict[str, str] = {}
+    for file in files:
+        suffix = PurePosixPath(file.removesuffix(".gz")).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise ValueError(
+                f"the names of files say their format: {', '.join(SUFFIXES)}; {file!r} does not. "
+                "Name it: --format csv|tsv|parquet|jsonl."
+            )
+        found.setdefault(SUFFIXES[suffix], file)
+    if len(found) > 1:
+        raise ValueError(
+            f"all files must be of one format; {' and '.join(found.values())} are of several. "
+            "Encode them apart."
+        )
+    return next(iter(found))
+
+
+def read_alike(
+    spark: Any, files: list[str], format: str, columns: Mapping[str, Any], trusted: bool
+) -> tuple[Any, dict[str, Any]]:
+    """The columns that play a role as a table, and which they are."""
+    # A name with brackets is no pattern.
+    reader = spark.read.option("__globPaths__", "false").option("mode", "FAILFAST")
+    heads: dict[str, tuple[str, list[str]]] = {}
+    if format == "csv":
+        heads = {file: readers.header(file, _first_line(spark, file), ",;\t|") for file in files}
+        schemas = {file: dict.fromkeys(names, "string") for file, (_, names) in heads.items()}
+    else:
+        schemas = _schemas(reader.parquet if format == "parquet" else reader.json, files)
+    names = list(dict.fromkeys(name for schema in schemas.values() for name in schema))
+    chosen = readers.choose_columns(names, columns)
+    if trusted and columns.get("reliability") is None:
+        chosen.pop("reliability", None)  # Trust says how reliable annotators are.
+    wanted = list(dict.fromkeys(name for spec in chosen.values() for name in columns_of(spec)))
+    numbers = [name for role in readers.NUMBERS for name in columns_of(chosen.get(role))]
+    numbers += chosen["label"] if isinstance(chosen["label"], list) else []
+    if format == "json":  # JSON writes 1.0 as 1.
+        for schema in schemas.values():
+            schema |= {n: "double" for n in numbers if schema.get(n) == "bigint"}
+    types = check_alike(schemas, wanted)
+    if heads:
+        delimiter, header = _check_order(heads)
+        types = dict.fromkeys(header, "string")
+        # Rows are checked whole, so that one that lacks a column is seen.
+        reader = reader.option("sep", delimiter).option("header", True).option("escape", '"')
+        reader = reader.option("columnPruning", "false")
+    ddl = ", ".join(f"{_quote(name)} {type}" for name, type in types.items())
+    table = reader.schema(ddl).format(format).load(files).selectExpr(*map(_quote, wanted))
+    return _typed(table, [n for n in numbers if types[n] == "string"]), chosen
+
+
+def _schemas(read: Callable[[str], Any], files: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The columns of each file and their types."""
+
+    def types(file: str) -> dict[str, str]:
+        try:
+            return dict(read(file).dtypes)
+        except Exception as error:
+            raise ValueError(
+                f"{file} cannot be read: {reason(error)} Repair it, or copy it again."
+            ) from error
+
+    with ThreadPoolExecutor(8) as pool:
+        return dict(zip(files, pool.map(types, files), strict=True))
+
+
+def reason(error: Exception) -> str:
+    """What a person can use of a Spark error: what it says first, and its first cause."""
+    lines = [line.strip(": ") for line in str(error).splitlines() if line.strip(": ")] or [""]
+    begin = lines[1] if lines[0].startswith("An error occurred while") else lines[0]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    told = dict.fromkeys(x if len(x) < 400 else x[:400] + " ..." for x in [begin, *causes[-1:]])
+    text = "; ".join(told)
+    return text if text.endswith(".") else text + "."
+
+
+def _first_line(spark: Any, file: str) -> str:
+    """The first line of a text file, unpacked."""
+    path, system = _place(spark, file)
+    java = spark._jvm.java
+    stream = system.open(path)
+    try:
+        if file.endswith(".gz"):
+            stream = java.util.zip.GZIPInputStream(stream)
+        lines = java.io.BufferedReader(java.io.InputStreamReader(stream, "UTF-8"))
+        return (lines.readLine() or "").removeprefix("\ufeff") + "\n"
+    finally:
+        stream.close()
+
+
+def _check_order(heads: Mapping[str, tuple[str, list[str]]]) -> tuple[str, list[str]]:
+    """Spark reads CSV by place, so that all files must have the same first line."""
+    file, head = next(iter(heads.items()))
+    for other, found in heads.items():
+        if found != head:
+            raise ValueError(
+                f"CSV files must have the same columns in the same order; {file} begins with "
+                f"{head[0].join(head[1])!r}, {other} with {found[0].join(found[1])!r}. "
+                "Encode them apart, or write them alike."
+            )
+    return head
+
+
+def _typed(table: Any, numbers: Sequence[str]) -> Any:
+    """The table with text turned into numbers in some columns; other words are refused."""
+    none = ", ".join(f"'{word}'" for word in readers.NO_NUMBER)
+    for name in numbers:
+        text, number = _quote(name), f"try_cast({_quote(name)} AS double)"
+        wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
+        count, value = table.selectExpr(
+            f"count_if({wrong})", f"min(CASE WHEN {wrong} THEN {text} END)"
+        ).head()
+        if count:
+            raise ValueError(
+                f"column {name!r} must hold numbers; {count} rows do not, for example {value!r}. "
+                "Map its words to numbers first, or name another column."
+            )
+        kept = [number + f" AS {text}" if n == name else _quote(n) for n in table.columns]
+        table = table.selectExpr(*kept)
+    return table
+
+
+def without_dots(table: Any, chosen: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Spark takes a dot in a name for a field of a column, so here names have none."""
+
+    def plain(spec: Any) -> Any:
+        if isinstance(spec, list):
+            return [plain(name) for name in spec]
+        return spec.replace(".", "_") if isinstance(spec, str) else spec
+
+    named = [f"{_quote(name)} AS {_quote(plain(name))}" for name in table.columns]
+    return table.selectExpr(*named), {role: plain(spec) for role, spec in chosen.items()}
+
+
+def write(spark: Any, table: Any, target: str, format: str, about: dict[str, Any]) -> int:
+    """Write all of a table, or nothing; count its rows."""
+    path, system = _place(spark, target)
+    new = f"{target.rstrip('/')}.{uuid.uuid4().hex[:8]}.unfinished"
+    beside, _ = _place(spark, new)
+    try:
+        table.write.format(format).option("header", True).save(new)
+        written = spark.read.format(format).option("header", True).load(new).count()
+        with _writing(system, _place(spark, f"{new}/{ABOUT}")[0]) as file:
+            text = json.dumps(about | {"written": written}, indent=1, default=str)
+            file.write(bytearray(text.encode()))
+        # What Hadoop renames to a folder that is there goes into it.
+        if system.exists(path) or not system.rename(beside, path):
+            raise FileExistsError(
+                f"{target!r} could not be written: somebody made it meanwhile, or the place takes "
+                "no files. Name another."
+            )
+        return written
+    finally:
+        with suppress(Exception):
+            system.delete(beside, True)
+
+
+@contextmanager
+def _writing(system: Any, path: Any) -> Iterator[Any]:
+    file = system.create(path)
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def _quote(name: str) -> str:
+    """An identifier in Spark's SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def some(names: Sequence[Any]) -> str:
+    """The first few of many names."""
+    return ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")

@@ -1,0 +1,337 @@
+"""Where annotations lie: a file, a pipe, several files, a folder, a pattern, or an address."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+
+import duckdb
+
+from slencodings.files import exports
+from slencodings.files import formats as readers
+from slencodings.files.formats import Format, Head, quote
+
+if TYPE_CHECKING:
+    Connection: TypeAlias = duckdb.DuckDBPyConnection
+    Relation: TypeAlias = duckdb.DuckDBPyRelation
+
+Say: TypeAlias = Callable[[str, str], None]
+
+ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+# The extension of DuckDB for each kind of address, without which it does not know them.
+EXTENSIONS: dict[str, str] = dict.fromkeys(
+    ("s3", "s3a", "s3n", "gcs", "gs", "r2", "hf", "http", "https"), "httpfs"
+)
+EXTENSIONS |= dict.fromkeys(("az", "azure", "abfss"), "azure")
+SUFFIXES = (*(f".{f}" for f in readers.FORMATS), ".pq", ".ndjson")
+
+
+class Source(NamedTuple):
+    """Files of annotations, in the order of their rows.
+
+    Attributes
+    ----------
+    name : what people call them all
+    files : paths or, if they are not on this machine, addresses
+    local : whether they are on this machine
+    folders : whether names of folders hold columns, as day=2026-11-16 does
+    empty : how many files have nothing in them, and are not among `files`
+    root : the one file or folder of this machine that was named, if it was one
+    """
+
+    name: str
+    files: list[str]
+    local: bool = True
+    folders: bool = False
+    empty: int = 0
+    root: str | None = None
+
+    @property
+    def megabytes(self) -> float | None:
+        """How much there is to read, if that is known."""
+        if not self.local:
+            return None
+        return sum(Path(file).stat().st_size for file in self.files) / 1e6
+
+    def format(self, asked: str | None = None) -> Format:
+        """The one format of all files: as asked, by their names, or else by how they begin."""
+        if asked in readers.FORMATS:
+            return cast("Format", asked)
+        if self.local:
+            known = {file: readers.format_of(Path(file)) for file in self.files}
+        else:
+            known = {file: readers.format_by_name(PurePath(file)) for file in self.files}
+        found = {format: file for file, format in reversed(known.items())}
+        if None in found:
+            raise ValueError(
+                f"the names of files must say their format, {', '.join(SUFFIXES)}; "
+                f"{found[None]!r} does not. Name it: --format {'|'.join(readers.FORMATS)}."
+            )
+        if len(found) > 1:
+            came = " and ".join(f"{file} is {str(f).upper()}" for f, file in sorted(found.items()))
+            raise ValueError(
+                f"all files must be of one format; {came}. Name those of one kind with a pattern, "
+                "such as 'folder/*.parquet'."
+            )
+        return cast("Format", next(iter(found)))
+
+
+def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> Source:
+    """Find the files that names stand for; what comes through a pipe is copied into the folder."""
+    names = [names] if isinstance(names, str) else list(names)
+    remote = [name for name in names if ADDRESS.match(name)]
+    if remote and len(remote) < len(names):
+        raise ValueError(
+            f"files must all be on this machine, or none; {remote[0]!r} is not. Encode them apart."
+        )
+    if remote:
+        files = [file for name in names for file in _addresses(connection, name)]
+    elif len(names) == 1 and not _is_many(names[0]):
+        return _one(names[0], folder)
+    else:
+        files = [str(path) for name in names for path in _paths(name)]
+    files = list(dict.fromkeys(files))
+    filled = [file for file in files if remote or Path(file).stat().st_size]
+    if not filled:
+        raise ValueError(
+            f"there is no data in {names[0]!r}; at least a header and one row are needed."
+        )
+    called = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    folders = any("=" in part for file in filled for part in _below(names, file))
+    root = names[0] if len(names) == 1 and Path(names[0]).is_dir() else None
+    return Source(called, filled, not remote, folders, len(files) - len(filled), root)
+
+
+def read_tool(
+    source: Source, format: str | None, question: str | None, folder: Path, say: Say
+) -> Source:
+    """What an annotation tool exported, as a file of rows in the folder; other files as they are.
+
+    `question` says which, where people were asked several.
+    """
+    tool = format if format in exports.FORMATS else None
+    if format is None and source.root is not None:
+        tool = exports.recognise(source.root)
+    if tool is None:
+        if question is not None:
+            raise ValueError(
+                f"a question is for what annotation tools export; {source.name} is none. "
+                "Leave it out, or name the tool: --format label-studio."
+            )
+        return source
+    if source.root is None:
+        raise ValueError(
+            f"an export is read alone, from one file or folder; {source.name} came. "
+            "Encode them apart."
+        )
+    export = exports.read_export(source.root, format=tool, question=question)
+    say("export", f"{source.name} is of {export.tool}")
+    for note in export.notes:
+        say("note", note)
+    path = folder / "export.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in exports.rows_of(export))
+    return Source(source.name, [str(path)])
+
+
+def _is_many(name: str) -> bool:
+    """Whether a name is a folder, or a pattern (and not that of a file that is called so)."""
+    return Path(name).is_dir() or (bool(glob.has_magic(name)) and not Path(name).exists())
+
+
+def _one(name: str, folder: Path) -> Source:
+    path = Path(name)
+    if name == "-" or (path.exists() and not path.is_file()):
+        copy = folder / "stdin"
+        with (
+            copy.open("wb") as file,
+            sys.stdin.buffer if name == "-" else path.open("rb") as pipe,
+        ):
+            shutil.copyfileobj(pipe, file)
+        path = copy
+    _check_there(path)
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path.name} is empty; at least a header and one row are needed.")
+    return Source(path.name, [str(path)], root=str(path))
+
+
+def _check_there(path: Path) -> None:
+    if path.exists():
+        return
+    here = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, here, 1)
+    meant = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+    raise FileNotFoundError(f"there is no file {str(path)!r}.{meant}")
+
+
+def _paths(name: str) -> list[Path]:
+    """The files of a folder that look like data, or all that a pattern stands for."""
+    if not _is_many(name):
+        _check_there(Path(name))
+        return [Path(name)]
+    whole = Path(name).is_dir()
+    found = Path(name).rglob("*") if whole else map(Path, glob.glob(name, recursive=True))
+    files = sorted(
+        path
+        for path in found
+        if path.is_file()
+        and not any(part.startswith(("_", ".")) for part in _below([name], str(path)))
+        and (not whole or path.name.lower().removesuffix(".gz").endswith(SUFFIXES))
+    )
+    if not files:
+        what = f"that ends in {', '.join(SUFFIXES)} (also .gz)" if whole else "that matches"
+        raise FileNotFoundError(f"there is no file {what} in {name!r}. Name one, or a pattern.")
+    return files
+
+
+def _below(names: Sequence[str], file: str) -> tuple[str, ...]:
+    """The parts of a path that nobody named: those below a folder, or that a pattern matched."""
+    for name in names:
+        parts = PurePath(name).parts
+        fixed = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+        below = PurePath(file).parts
+        if below[:fixed] == parts[:fixed]:
+            return below[fixed:]
+    return ()
+
+
+def _addresses(connection: Connection, name: str) -> list[str]:
+    """The files that an address stands for, once the engine can reach it."""
+    match = ADDRESS.match(name)
+    assert match is not None, "it was recognised before"
+    scheme = match[1].lower()
+    try:
+        if not _has_extension(connection, scheme):
+            _through_fsspec(connection, scheme, name)
+        found = connection.execute("SELECT file FROM glob(?) ORDER BY file", [name]).fetchall()
+    except (duckdb.Error, OSError) as error:
+        # Of an error in Python, DuckDB tells where it was before it tells what.
+        found = re.findall(r"^\w+Error: .*", str(error), re.MULTILINE) or [str(error)]
+        why = found[-1 if str(error).startswith("Traceback") else 0].removesuffix(".")
+        raise OSError(
+            f"{name!r} cannot be reached: {why}. Check the address, and that its credentials are "
+            "where DuckDB (CREATE PERSISTENT SECRET) or fsspec (environment) look for them."
+        ) from error
+    if not found:
+        raise FileNotFoundError(f"there is no file {name!r}.")
+    return [file for (file,) in found]
+
+
+def _has_extension(connection: Connection, scheme: str) -> bool:
+    """Whether DuckDB can read such addresses by itself; nothing is downloaded for it."""
+    query = "SELECT installed FROM duckdb_extensions() WHERE extension_name = ?"
+    return (True,) in connection.execute(query, [EXTENSIONS.get(scheme)]).fetchall()
+
+
+def _through_fsspec(connection: Connection, scheme: str, name: str) -> None:
+    try:
+        import fsspec
+
+        if not connection.filesystem_is_registered(scheme):
+            connection.register_filesystem(fsspec.filesystem(scheme))
+    except (ImportError, ValueError) as error:
+        own = EXTENSIONS.get(scheme)
+        install = f"duckdb.sql('INSTALL {own}') in Python, or " if own else ""
+        raise ImportError(
+            f"{name!r} is not on this machine, and nothing here can read {scheme}://: {error}. "
+            f"Install what can, once: {install}fsspec with its package for {scheme}."
+        ) from error
+
+
+class Table(NamedTuple):
+    """Files as one table, whose columns may differ where nobody reads them.
+
+    Attributes
+    ----------
+    schemas : for each file its columns and their types
+    parts : one for each run of files that have the same columns
+    """
+
+    schemas: dict[str, dict[str, str]]
+    parts: list[Relation]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of all files."""
+        return list(dict.fromkeys(name for schema in self.schemas.values() for name in schema))
+
+    def pick(self, names: Iterable[str]) -> Relation:
+        """Some columns, which must be alike in all files; those of no file are left to others."""
+        names = list(dict.fromkeys(names))
+        check_alike(self.schemas, names)
+        picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
+        whole = next(picked)
+        for part in picked:
+            whole = whole.union(part)
+        return whole
+
+
+def check_alike(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
+    """The types of columns, which must be there in all files and of one type."""
+    types: dict[str, str] = {}
+    for name in names:
+        found: dict[str | None, list[str]] = {}
+        for file, schema in schemas.items():
+            found.setdefault(schema.get(name), []).append(file)
+        if len(found) > 1:
+            came = [
+                f"{'missing' if type is None else type} in {len(these)}, such as {these[0]}"
+                for type, these in sorted(found.items(), key=lambda kind: -len(kind[1]))
+            ]
+            raise ValueError(
+                f"column {name!r} must be alike in all {len(schemas)} files; it is "
+                f"{'; '.join(came)}. Leave out or repair the files that differ."
+            )
+        types[name] = str(next(iter(found)))
+    return types
+
+
+def scan(connection: Connection, source: Source, format: Format) -> Table:
+    """A lazy table over files, and what each of them has."""
+    schemas: dict[str, dict[str, str]] = {}
+    parts: list[Relation] = []
+    look = partial(_head, connection, source.local, format)
+    # DuckDB wants the same columns in all names of folders that it reads at once.
+    for (head, _), run in groupby(source.files, lambda file: (look(file), _folder_columns(file))):
+        files = list(run)
+        keys: dict[str, list[str]] = {}
+        if format in ("jsonl", "json"):
+            keys = readers.json_keys(connection, files, format, head)
+            head = head._replace(names=tuple(sorted({k for each in keys.values() for k in each})))
+        part = readers.read_alike(connection, files, format, head, folders=source.folders)
+        parts.append(part)
+        types = dict(zip(part.columns, map(str, part.types), strict=True))
+        for file in files:
+            # A key may be missing from some rows of a JSON file, but not from all.
+            lacks = set(head.names) - set(keys[file]) if keys else set()
+            schemas[file] = {name: type for name, type in types.items() if name not in lacks}
+    return Table(schemas, parts)
+
+
+def _folder_columns(file: str) -> list[str]:
+    return [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
+
+
+def _head(connection: Connection, local: bool, format: Format, file: str) -> Head:
+    """How a file is to be read; files with the same head are read together."""
+    if local:
+        head = readers.look(Path(file), format)
+    elif format in ("csv", "tsv"):
+        query = "SELECT Delimiter, [c.name FOR c IN Columns] FROM sniff_csv(?)"
+        delimiter, names = connection.execute(query, [glob.escape(file)]).fetchall()[0]
+        head = Head("auto_detect", delimiter, tuple(names))
+    else:
+        head = Head("auto_detect")
+    if format == "parquet":
+        relation = connection.read_parquet(glob.escape(file), hive_partitioning=False)
+        head = head._replace(names=(*relation.columns, *map(str, relation.types)))
+    return head

@@ -1,0 +1,368 @@
+"""Evidence that is kept in a file and added to: the sums, how they were made, what was added.
+
+A store is a Parquet file with a row per item and label. Cumulative fusion adds evidence up, so
+that is all it takes to go on, and annotations that were added once are never read again:
+
+| column | is the sum of |
+|---|---|
+| item, label | (whose; no label where an item was shown and nobody said anything) |
+| evidence | pseudo-counts of annotations with some doubt, for a prior weight of 2 |
+| dogmatic | certain annotations, which are worth infinitely much and so are counted apart |
+| annotations | annotations; soft ones share theirs among their labels |
+
+Sums do not know who said what: an annotator who says the same in two batches is counted twice.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import narwhals as nw
+
+from slencodings import __version__
+from slencodings.files.duckdb import Connection, Relation, brief, literal, metadata
+from slencodings.files.formats import NUMBERS, columns_of, quote
+from slencodings.files.write import check_place
+from slencodings.tables.columns import ITEM, LABEL, Frame, some
+from slencodings.tables.rows import Rows, natural
+from slencodings.tables.sums import CERTAIN, COUNT, WORTH
+from slencodings.trust.value import Trust
+
+# The kind of store that this version writes, and the newest that it reads.
+KIND = 1
+PRIOR_WEIGHT = 2.0
+COLUMNS = ["item", "label", "evidence", "dogmatic", "annotations"]
+
+
+class Store(NamedTuple):
+    """What a store knows of its sums.
+
+    Attributes
+    ----------
+    item : the name of the item column in opinions
+    confidence_scale : the ends of stated confidence, None if no column of it has come
+    labels : all so far; no others may come if they are `fixed`
+    trust : `Trust.to_dict()`, or None
+    batches : what was added: name, rows, hash, when, and the columns of it by role
+    """
+
+    item: str
+    smoothing: float
+    confidence_scale: Any
+    labels: list[Any]
+    fixed: bool
+    trust: dict[str, Any] | None
+    batches: list[dict[str, Any]]
+
+    def about(self) -> dict[str, Any]:
+        """The whole value, for the metadata of the file."""
+        kind = {"store": KIND, "version": __version__, "operator": "cumulative"}
+        return kind | {"prior_weight": PRIOR_WEIGHT} | self._asdict()
+
+    def told(self) -> str:
+        """How much there is, in words."""
+        rows, n = sum(batch["rows"] for batch in self.batches), len(self.batches)
+        return f"{rows:,} rows in {n:,} batch{'es' * (n > 1)}, {len(self.labels):,} labels"
+
+    @property
+    def learned(self) -> Trust | None:
+        """The trust that all batches are read with."""
+        return None if self.trust is None else Trust.from_json(json.dumps(self.trust))
+
+
+def check_store(store: str, source: str | Sequence[str]) -> None:
+    """Refuse a place where no store can be, before any work is done."""
+    if Path(store).suffix.lower() != ".parquet":
+        raise ValueError(
+            f"a store is a Parquet file; {Path(store).name!r} came. Name it store.parquet."
+        )
+    check_place(store, source)
+
+
+@contextmanager
+def alone(store: Path) -> Iterator[None]:
+    """Keep others from adding to the same store; the lock of a process ends with it."""
+    try:
+        import fcntl
+    except ImportError as error:
+        raise OSError(
+            "adding to a store needs file locks, which this system does not have. "
+            "Run it under Linux, macOS or WSL."
+        ) from error
+    path = store.resolve()
+    lock = path.with_name(f".{path.name}.lock")
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it before may have taken the file away since it was opened.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(lock)):
+                    break
+        except BlockingIOError as error:
+            os.close(handle)
+            raise BlockingIOError(
+                f"{store} is being added to by another process; nothing was changed. "
+                "Wait for it to end, and type the same again."
+            ) from error
+        os.close(handle)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def open_store(connection: Connection, path: Path) -> Store | None:
+    """What is known of the store to add to; None if it is yet to be begun."""
+    if not path.exists():
+        return None
+    try:
+        about = metadata(connection, path)
+        if about.get("store") == KIND:
+            # All of it, so that damage is not met in the middle and taken for that of new rows.
+            whole = f"bit_xor(hash({', '.join(COLUMNS)}))"
+            read_sums(connection, path).aggregate(whole).fetchall()
+    except duckdb.Error as error:
+        raise ValueError(
+            f"{path.name} cannot be read as a store: {brief(error)} Nothing was changed. "
+            "Take the last copy that you have of it, or name another file."
+        ) from error
+    if "store" not in about:
+        raise ValueError(
+            f"{path.name} is a file of another kind, not a store of evidence; nothing was "
+            "changed. Name another file, and it is begun there."
+        )
+    if about["store"] != KIND:
+        raise ValueError(
+            f"{path.name} is a store of kind {about['store']}, written by slencodings "
+            f"{about['version']}; slencodings {__version__} knows kind {KIND} only. Nothing was "
+            "changed. Install the version that wrote it."
+        )
+    return Store(**{name: about[name] for name in Store._fields})
+
+
+def read_sums(connection: Connection, path: Path) -> Relation:
+    """The sums of a store."""
+    relation = connection.read_parquet(glob.escape(str(path)))
+    return relation.project(", ".join(COLUMNS))
+
+
+def add(connection: Connection, old: Relation | None, new: Frame, name: str) -> Relation:
+    """The sums of a store and of new annotations, which `tables.sums` gave, added up."""
+    ours = [ITEM, LABEL, f"{PRIOR_WEIGHT} * {WORTH}", CERTAIN, COUNT]
+    named = ", ".join(f"{x} AS {column}" for x, column in zip(ours, COLUMNS, strict=True))
+    relation = new.to_native().project(named)
+    if old is not None:
+        _check_items(old, relation, name)
+        sums = ", ".join(f"sum({column}) AS {column}" for column in COLUMNS[2:])
+        relation = old.union(relation).aggregate(f"item, label, {sums}", "item, label")
+    relation.create("evidence")
+    # An item that nobody labelled has a row without label, until somebody does.
+    labelled = "SELECT item FROM evidence WHERE label IS NOT NULL"
+    connection.execute(f"DELETE FROM evidence WHERE label IS NULL AND item IN ({labelled})")
+    return connection.table("evidence")
+
+
+def _check_items(old: Relation, relation: Relation, name: str) -> None:
+    kept, came = str(old.types[0]), str(relation.types[0])
+    if _family(kept) != _family(came):
+        # DuckDB would make 1 and "1" the same item.
+        raise ValueError(
+            f"items must be of the type they have in the store, {kept}; {came} came from {name}. "
+            "Write them alike, for example all as CSV."
+        )
+
+
+def _family(type: str) -> str:
+    whole = "INT" in type and type != "INTERVAL"
+    return "number" if whole or type.startswith(("DOUBLE", "FLOAT", "DECIMAL")) else type
+
+
+def rows_of(sums: Relation, store: Store) -> Rows:
+    """The sums as rows that `tables.opinions` fuses."""
+    ours = f"item AS {ITEM}, label AS {LABEL}, evidence / {PRIOR_WEIGHT} AS {WORTH}"
+    frame = nw.from_native(sums.project(f"{ours}, dogmatic AS {CERTAIN}"))
+    return Rows(frame, store.labels, False, False, {}, lambda frame, _: frame, store.learned)
+
+
+def fingerprint(crowd: Relation, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The number of rows and a hash of what they say, whatever their order, names and format."""
+    parts: list[str] = []
+    for role, spec in sorted(chosen.items()):
+        soft = isinstance(spec, list)
+        said = [(quote(c), c if soft else role) for c in sorted(columns_of(spec))]
+        for x, name in said or [(repr(spec), role)]:
+            number = f"nullif(CAST({x} AS DOUBLE), 'nan'::DOUBLE)"
+            text = f"CAST({number if soft or role in NUMBERS else x} AS VARCHAR)"
+            # With their lengths, so that no two rows look alike that are not.
+            parts += [literal(name), f"coalesce(strlen({text}) || ':' || {text}, '-')"]
+    # DuckDB's own hash may be another in its next version. Sums, because they know no order, and
+    # unlike exclusive or they see what comes twice.
+    hashes = crowd.project(f"md5_number(concat({', '.join(parts)})) AS row").aggregate(
+        f"count(*), sum(CAST(row & {2**64 - 1} AS HUGEINT)), sum(CAST(row >> 64 AS HUGEINT))"
+    )
+    count, low, high = hashes.fetchall()[0]
+    return {"rows": count, "hash": f"{int(low) % 2**64:016x}{int(high) % 2**64:016x}"}
+
+
+def check_new(store: Store, batch: Mapping[str, Any], path: Path) -> None:
+    """Refuse what was added before."""
+    for other in store.batches:
+        if (other["rows"], other["hash"]) == (batch["rows"], batch["hash"]):
+            raise ValueError(
+                f"the {batch['rows']:,} rows of {batch['name']} are in {path.name} already, added "
+                f"as {other['name']} on {other['when']}; nothing was changed. To count them twice "
+                "pass again=True; to write opinions, type: "
+                f"sle encode {shlex.quote(str(path))} -o OUT"
+            )
+
+
+def check_additive(operator: str, trust: str, scale: Any) -> None:
+    """Refuse ways of fusing that need all annotations at once."""
+    if operator != "cumulative":
+        raise ValueError(
+            "a store holds evidence that adds up, which is that of the cumulative operator; "
+            f"operator={operator!r} came. Leave it out."
+        )
+    if trust == "learned":
+        raise ValueError(
+            "trust is learned from all annotations at once, and a store does not have them; "
+            "trust='learned' came. Learn it from a file with --save-trust trust.json, and pass "
+            "trust='trust.json'."
+        )
+    if scale == "calibrated":
+        raise ValueError(
+            "what confidence is worth is learned from all annotations at once, and a store does "
+            "not have them; `calibrated` came. Name the ends of the scale: confidence_scale=(1, 5)."
+        )
+
+
+def check_alike(store: Store, smoothing: Any, confidence_scale: Any, trust: Trust | None) -> None:
+    """Refuse settings other than those that the store was begun with; None is no setting."""
+    if trust is not None and trust.to_dict() != store.trust:
+        kept = "none" if store.trust is None else "its own"
+        _differs(f"{kept} as trust", "another one")
+    if smoothing is not None and smoothing != store.smoothing:
+        _differs(f"smoothing={store.smoothing:g}", f"smoothing={smoothing:g}")
+    if None not in (confidence_scale, store.confidence_scale):
+        kept, came = (
+            "confidence_scale=({:g}, {:g})".format(*ends)
+            for ends in (store.confidence_scale, confidence_scale)
+        )
+        if kept != came:
+            _differs(kept, came)
+
+
+def _differs(kept: str, came: str) -> None:
+    raise ValueError(
+        f"sums can be added up if they were made alike; the store has {kept}, and {came} came. "
+        "Leave it out, or begin another store."
+    )
+
+
+def grown(
+    store: Store | None,
+    batch: dict[str, Any],
+    rows: Rows,
+    smoothing: float,
+    scale: Any,
+    *,
+    given: bool,
+) -> Store:
+    """What is known of a store once a batch is in it; `given` are labels that somebody named."""
+    labels = labels_to_keep(store, rows.labels, given)
+    scale = None if scale is None or rows.trust is not None else list(scale)
+    if store is not None:
+        return store._replace(
+            confidence_scale=store.confidence_scale or scale,
+            labels=labels,
+            fixed=store.fixed or given,
+            batches=[*store.batches, batch],
+        )
+    fixed = given or rows.soft or rows.trust is not None
+    trust = None if rows.trust is None else rows.trust.to_dict()
+    return Store(batch["columns"]["item"], smoothing, scale, labels, fixed, trust, [batch])
+
+
+def check_roles(store: Store, chosen: Mapping[str, Any], name: str) -> None:
+    """Refuse a batch that lacks what others had: a column may just be called otherwise."""
+    before = {role for batch in store.batches for role in batch["columns"]}
+    doubt = {"confidence", "uncertainty"}
+    lacks = [] if doubt & chosen.keys() else sorted(doubt & before)
+    lacks += [role for role in ("reliability",) if role in before and role not in chosen]
+    for role in lacks:
+        one = "0" if role == "uncertainty" else "1"
+        raise ValueError(
+            f"what is in the store came with {role}; no column of {name} looks like it. "
+            f"Name it: --{role} COLUMN; or give one number for all: --{role} {one}."
+        )
+
+
+def known_labels(
+    store: Store, crowd: Relation, label: Any, given: list[Any] | None
+) -> list[Any] | None:
+    """The labels that a batch may have: those that it names and those in the store."""
+    known = set(store.labels)
+    if given is not None:
+        if known != set(given) if store.fixed else not known <= set(given):
+            raise ValueError(
+                f"the store has labels={store.labels!r}; labels={given!r} came. "
+                "Leave them out, or begin another store."
+            )
+        return given
+    types = dict(zip(crowd.columns, map(str, crowd.types), strict=True))
+    if isinstance(label, list):
+        return None  # Probabilities are named by their columns,
+    if types[label].endswith("]"):
+        return store.labels if store.fixed else None  # or else by their places in a list.
+    if store.fixed:
+        return store.labels
+    found = [v for (v,) in crowd.project(quote(label)).distinct().fetchall()]
+    return _joined(store.labels, [v for v in found if v is not None and v == v])
+
+
+def labels_to_keep(store: Store | None, labels: list[Any], given: bool) -> list[Any]:
+    """The labels of a store once a batch that has these is in it."""
+    if strange := [v for v in labels if not isinstance(v, str | bool | int | float)]:
+        raise ValueError(
+            "labels in a store must be text, numbers or truth values; "
+            f"{type(strange[0]).__name__} came. Make them text first."
+        )
+    if store is None:
+        return labels
+    if store.fixed:
+        if new := [v for v in labels if v not in store.labels]:
+            raise ValueError(
+                f"the labels of this store are fixed, {some(store.labels)}; {len(new)} others "
+                f"came, first {new[0]!r}. Begin another store for them."
+            )
+        return store.labels
+    return labels if given else _joined(labels, store.labels)
+
+
+def _joined(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    """Both in the order in which labels of one file are found."""
+    labels = list(dict.fromkeys([*first, *second]))
+    kinds = {_kind(v): v for v in labels}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"labels must be of one type, as in the store; {' and '.join(sorted(kinds))} came, "
+            f"such as {' and '.join(repr(kinds[k]) for k in sorted(kinds))}. Write them alike."
+        )
+    if any(isinstance(v, float) for v in labels):
+        labels = [float(v) for v in labels]
+    return sorted(labels, key=natural(labels))
+
+
+def _kind(label: Any) -> str:
+    kinds = {"text": str, "truth values": bool, "numbers": int | float}
+    return next((k for k, t in kinds.items() if isinstance(label, t)), type(label).__name__)

@@ -1,0 +1,71 @@
+"""What people see on a terminal: notes, bars and tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+Say = Callable[[str, str], None]
+Progress = Callable[[str, float, float | None, str], None]
+
+
+@contextmanager
+def notes(quiet: bool) -> Iterator[tuple[Say, Progress]]:
+    """What to tell people while files are worked on: notes, and a bar if they are watching."""
+
+    def say(what: str, text: str) -> None:
+        if not quiet:
+            typer.echo(f"{what:<8} {text}", err=True)
+
+    if quiet or not sys.stderr.isatty():
+        yield say, lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    shown = ("{task.description:<8}", BarColumn(), "{task.fields[rate]}", TimeRemainingColumn())
+    columns = [TextColumn(c) if isinstance(c, str) else c for c in shown]
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+
+        def progress(what: str, done: float, total: float | None, unit: str) -> None:
+            if not bar.tasks or bar.tasks[-1].description != what:
+                for task in bar.tasks:
+                    bar.remove_task(task.id)
+                bar.add_task(what, total=total, rate="")
+            task = bar.tasks[-1]
+            # What has no unit, such as how far learning is, has no rate but has time left.
+            rate = f"{done / task.elapsed:,.0f} {unit}/s" if unit and done and task.elapsed else ""
+            bar.update(task.id, completed=done, total=total, rate=rate)
+
+        yield (lambda what, text: console.out(f"{what:<8} {text}", highlight=False)), progress
+
+
+@contextmanager
+def bar(what: str = "learning") -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal or in a notebook, for the `progress` of a method that takes long.
+
+    The time left is what all iterations would take; a method that converges ends before. Where
+    nobody is watching, nothing is shown.
+
+    Examples
+    --------
+    >>> from slencodings import aggregate, from_table
+    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
+    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> with bar("Dawid-Skene") as progress:
+    ...     found = aggregate.dawid_skene(crowd, progress=progress)
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    watched = console.is_terminal or console.is_jupyter
+    share, most = TextColumn("{task.percentage:>3.0f} %"), TextColumn("at most")
+    columns = TextColumn("{task.description}"), BarColumn(), share, most, TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not watched) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -1,0 +1,158 @@
+"""Tables to arrays: annotations for methods that learn from all of them, opinions to train on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from slencodings.annotations import Annotations, shared_base_rate
+from slencodings.opinion import Opinion
+from slencodings.tables.columns import (
+    ANNOTATOR,
+    ITEM,
+    LABEL,
+    ROW,
+    UNCERTAINTY,
+    Frame,
+    is_spark,
+    look_up,
+    open_table,
+    probability,
+    to_arrays,
+)
+from slencodings.tables.rows import Duplicates, Missing, survey
+
+
+def from_table(
+    table: Any,
+    *,
+    item: str,
+    label: str | Sequence[str],
+    annotator: str | None = None,
+    uncertainty: Any = None,
+    confidence: Any = None,
+    confidence_scale: Any = (0, 1),
+    labels: Sequence[Any] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "all",
+) -> Annotations:
+    """Read a table into arrays, for methods that learn from the crowd as a whole.
+
+    The arguments are those of `fuse_table`. Rows without a label are left out and their items
+    stay; the others keep their order. Reliability is not part of what was said: pass it to the
+    method that uses it.
+
+    Examples
+    --------
+    >>> crowd = {"post": ["a", "a", "b"], "who": ["ann", "bob", "ann"], "said": ["yes", "no", "no"]}
+    >>> annotations = from_table(crowd, item="post", annotator="who", label="said")
+    >>> annotations.y, annotations.labels
+    (array([1, 0, 0]), array(['no', 'yes'], dtype=object))
+    """
+    rows = survey(
+        _in_memory(table),
+        item=item,
+        label=label,
+        annotator=annotator,
+        uncertainty=uncertainty,
+        confidence=confidence,
+        confidence_scale=confidence_scale,
+        labels=labels,
+        missing=missing,
+        duplicates=duplicates,
+        ordered=True,
+    )
+    said = probability(0) if rows.soft else LABEL
+    frame, items = _coded(rows.frame, ITEM, "sle_i")
+    spoken = frame.filter(~nw.col(said).is_null())
+    annotators = np.asarray(["anonymous"], dtype=object)
+    if annotator is not None:
+        spoken, annotators = _coded(spoken, ANNOTATOR, "sle_m")
+    if not rows.soft:
+        place = {label: k for k, label in enumerate(rows.labels)}
+        spoken = look_up(spoken, LABEL, place, "sle_y")
+    y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
+    codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
+    arrays = to_arrays(spoken.select(ROW, *codes, *y, UNCERTAINTY))
+    order = np.argsort(arrays[ROW])
+    in_order = {name: values[order] for name, values in arrays.items()}
+    if any(np.isnan(in_order[c].astype(float)).any() for c in ("sle_i", y[0])):
+        raise ValueError(
+            "a lazy table must give the same rows each time it is read; this one does not, as a "
+            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
+        )
+    who = np.zeros(len(order), dtype=np.intp)
+    if annotator is not None:
+        nobody = len(annotators)
+        who = np.nan_to_num(in_order["sle_m"].astype(float), nan=nobody).astype(np.intp)
+        if (who == nobody).any():
+            annotators = np.asarray([*annotators, None], dtype=object)
+    return Annotations(
+        item=in_order["sle_i"].astype(np.intp),
+        annotator=who,
+        y=np.stack([in_order[c] for c in y], axis=-1)
+        if rows.soft
+        else in_order["sle_y"].astype(np.intp),
+        uncertainty=in_order[UNCERTAINTY].astype(float),
+        items=items,
+        annotators=annotators,
+        labels=_names(rows.labels),
+    )
+
+
+def _in_memory(table: Any) -> Any:
+    """Rows of Dask and Spark, collected: they keep no order that could be numbered."""
+    frame = None if isinstance(table, Mapping) else nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
+        return frame.collect().to_native()
+    if isinstance(frame, nw.LazyFrame) and is_spark(frame):
+        return frame.collect("pyarrow").to_native()
+    return table
+
+
+def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
+    """Add the place of each value among the sorted distinct values, and return those."""
+    distinct = frame.select(column).filter(~nw.col(column).is_null()).unique()
+    coded = distinct.with_row_index(code, order_by=column)
+    arrays = to_arrays(coded)
+    names = arrays[column][np.argsort(arrays[code])]
+    return frame.join(coded, on=column, how="left"), names
+
+
+def _names(labels: list[Any]) -> Any:
+    return np.asarray(labels, dtype=object if isinstance(labels[0], str) else None)
+
+
+def dense(table: Any, *, item: str = "item", base_rate: Any = None) -> tuple[Any, Any, Opinion]:
+    """Opinions of a wide table as arrays to train on: the items, the labels and the `Opinion`.
+
+    Needs the columns `belief_*` and `uncertainty`; takes `base_rate_*` where they are.
+
+    Examples
+    --------
+    >>> crowd = {"item": ["a", "a", "b"], "label": ["yes", "no", "no"]}
+    >>> items, labels, target = dense(fuse_table(crowd, item="item", label="label"))
+    >>> target.belief.round(3)
+    array([[0.497, 0.497],
+           [0.99 , 0.   ]])
+    """
+    frame, _ = open_table(table)
+    names = frame.collect_schema().names()
+    labels = [n.removeprefix("belief_") for n in names if n.startswith("belief_")]
+    if not labels or "uncertainty" not in names or item not in names:
+        raise ValueError(
+            f"a wide table of opinions has the columns {item!r}, 'uncertainty' and 'belief_*'; "
+            f"{', '.join(map(repr, names))} came. Make it with fuse_table(..., form='wide')."
+        )
+    arrays = to_arrays(frame)
+    given = all(f"base_rate_{k}" in names for k in labels)
+    b = np.stack([arrays[f"belief_{k}"] for k in labels], axis=-1)
+    a = (
+        np.stack([arrays[f"base_rate_{k}"] for k in labels], axis=-1)
+        if given
+        else np.broadcast_to(shared_base_rate(base_rate, labels), b.shape)
+    )
+    return arrays[item], np.asarray(labels, dtype=object), Opinion(b, arrays["uncertainty"], a)

@@ -1,0 +1,439 @@
+"""One look at the values of a crowd before anything is computed from them.
+
+One pass counts all that could be wrong; rows are searched only to show the first that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import narwhals as nw
+
+from slencodings.confidence import linear
+from slencodings.tables import columns as col
+from slencodings.tables.checks import (
+    Flaw,
+    Missing,
+    id_flaws,
+    label_flaws,
+    number_flaws,
+    prior_flaws,
+    refuse_flaws,
+    soft_flaws,
+)
+from slencodings.tables.columns import (
+    ANNOTATOR,
+    ITEM,
+    LABEL,
+    RELIABILITY,
+    ROW,
+    STATED,
+    UNCERTAINTY,
+    Frame,
+)
+
+if TYPE_CHECKING:
+    from slencodings.trust.value import Trust
+
+Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
+
+# A column per label; past this engines choke on their own queries.
+MOST_COLUMNS = 1000
+
+
+class Rows(NamedTuple):
+    """A crowd in our words: one row per annotation, in the engine of the table it came from.
+
+    `frame` has ITEM, ANNOTATOR if given, UNCERTAINTY, RELIABILITY, and LABEL or, if `soft`,
+    K probability columns; with `priors`, K base rate columns. A missing annotation has no label.
+    UNCERTAINTY is confidence as it was stated if `trust` has learned what that is worth.
+    """
+
+    frame: Frame
+    labels: list[Any]
+    soft: bool
+    priors: bool
+    counts: dict[str, int]
+    give_back: Callable[[Frame, dict[str, Any]], Any]
+    trust: Trust | None = None
+
+
+def survey(
+    table: Any,
+    *,
+    item: str,
+    label: str | Sequence[str],
+    annotator: str | None = None,
+    uncertainty: Any = None,
+    confidence: Any = None,
+    confidence_scale: Any = (0, 1),
+    reliability: Any = None,
+    base_rate: str | Sequence[str] | None = None,
+    labels: Sequence[Any] | None = None,
+    missing: Missing = "error",
+    duplicates: Duplicates = "all",
+    trust: Trust | None = None,
+    ordered: bool = False,
+) -> Rows:
+    """Read and check the annotations of a table; the arguments are those of `fuse_table`.
+
+    `ordered` keeps the row numbers in ROW.
+    """
+    one_of("missing", missing, ("error", "drop", "trust"))
+    one_of("duplicates", duplicates, ("all", "error", "first", "last"))
+    stated, to_uncertainty = _stated(uncertainty, confidence, confidence_scale)
+    numbers = [stated, _reliability(reliability)]
+    label, base_rate = _names(label), _names(base_rate)
+    frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
+    schema = frame.collect_schema()
+    soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
+    if trust is not None:
+        labels = _trusted_names(trust, schema, annotator, None if soft else str(label), labels)
+    if soft:
+        labels = _soft_names(frame, label, labels)
+        said = col.soft_columns(schema, "label", label, len(labels), col.probability)
+    else:
+        column, labels = _label_column(schema, str(label), labels)
+        said = [column.alias(LABEL)]
+    priors = _priors(frame, base_rate, labels)
+    mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
+    frame = frame.select(
+        col.identifier(schema, item).alias(ITEM),
+        *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
+        *said,
+        *priors,
+        *(col.number(schema, value) for value in numbers if value not in mappings),
+    )
+    if ordered or duplicates in ("first", "last"):
+        frame = _in_order(frame)
+    frame = _looked_up(frame, schema, mappings, annotator)
+
+    K = len(labels or ())
+    spoken = [col.probability(k) for k in range(K)] if soft else [LABEL]
+    counts = refuse_flaws(
+        frame,
+        [
+            *id_flaws(item, annotator, spoken[0], missing),
+            *(soft_flaws(label, K) if soft else [] if trust else label_flaws(label, labels)),
+            *(_untaught_labels(label, labels or []) if trust and not soft else []),
+            *(prior_flaws(base_rate, K) if priors else []),
+            *(f for value in numbers for f in number_flaws(value, spoken[0], missing)),
+        ],
+        spoken[0],
+    )
+    if labels is None:
+        labels = _found_labels(frame, label, counts["rows"])
+    _check_count(labels, counts["rows"])
+    if soft:
+        frame = _normalised(frame, spoken)
+    else:
+        frame, labels = _whole(frame, labels)
+    frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
+    frame = _without_missing(frame, spoken, missing, annotator is not None, _certain(trust))
+    if duplicates != "all":
+        frame = _without_duplicates(frame, spoken, duplicates, annotator)
+    return Rows(frame, labels, soft, bool(priors), counts, give_back, trust)
+
+
+def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, Any]:
+    """What the annotators said of their doubt, and how it becomes uncertainty."""
+    if uncertainty is not None and confidence is not None:
+        raise ValueError(
+            "`uncertainty` and `confidence` say the same thing twice; both came. Pass one of them."
+        )
+    if confidence is None:
+        spec = 0.0 if uncertainty is None else uncertainty
+        hint = " If it is confidence on a scale, pass it as `confidence`, confidence_scale=(1, 5)."
+        return col.Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
+    if callable(scale):
+        return col.Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
+    try:
+        low, high = (float(end) for end in scale)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low != high):
+        raise ValueError(
+            "`confidence_scale` must be the two ends of the scale, or a map from confidence to "
+            f"uncertainty; {scale!r} came. For 1 (guessed) to 5 (sure): confidence_scale=(1, 5)."
+        )
+    hint = " Name the ends of the scale if they are others: confidence_scale=(1, 5)."
+    return (
+        col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
+        lambda c: linear(c, low=low, high=high),
+    )
+
+
+def _reliability(reliability: Any) -> col.Number:
+    """What is said of the annotators by somebody else; full trust if nothing is."""
+    spec = 1.0 if reliability is None else reliability
+    hint = " Map a score such as kappa first: clip it to [0, 1]."
+    return col.Number("reliability", RELIABILITY, spec, 0.0, 1.0, hint)
+
+
+def _in_order(frame: Frame) -> Frame:
+    with_rows = col.numbered(frame)
+    if with_rows is None:
+        raise ValueError(
+            "duplicates='first' and 'last' need rows in an order, which "
+            f"{frame.implementation.name.lower()} does not keep. Sort and drop them there, or pass "
+            "duplicates='all' or duplicates='error'."
+        )
+    return with_rows
+
+
+def _names(spec: Any) -> Any:
+    """One name, or a list of several."""
+    return list(spec) if isinstance(spec, Iterable) and not isinstance(spec, str) else spec
+
+
+def _wanted(
+    item: str,
+    label: str | Sequence[str],
+    annotator: str | None,
+    base_rate: str | Sequence[str] | None,
+    numbers: list[col.Number],
+) -> list[tuple[str, Any]]:
+    wanted: list[tuple[str, Any]] = [("item", item)]
+    wanted += [("annotator", annotator)] if annotator is not None else []
+    for role, spec in (("label", label), ("base_rate", base_rate or [])):
+        wanted += [(role, name) for name in (spec if isinstance(spec, list) else [spec])]
+    return wanted + [(n.name, n.spec) for n in numbers if isinstance(n.spec, str)]
+
+
+def _soft_names(
+    frame: Frame, label: str | Sequence[str], labels: Sequence[Any] | None
+) -> list[Any]:
+    """The names of soft labels: those given, the columns' own, or 0, 1, 2 for a list."""
+    count = col.list_length(frame, label) if isinstance(label, str) else len(label)
+    if labels is None:
+        labels = range(count) if isinstance(label, str) else label
+    if len(labels) != count:
+        raise ValueError(
+            f"`labels` must name the {count} probabilities in their order; {len(labels)} came: "
+            f"{', '.join(map(repr, labels))}."
+        )
+    _check_count(labels)
+    if count > MOST_COLUMNS:
+        raise ValueError(
+            f"soft labels in a table may be at most {MOST_COLUMNS}; {count} came. Use arrays "
+            "beyond: fuse(encode(y, uncertainty))."
+        )
+    return list(labels)
+
+
+def _check_count(labels: Sequence[Any], rows: int | None = None) -> None:
+    repeated = [v for v, n in Counter(labels).items() if n > 1]
+    if repeated:
+        raise ValueError(f"`labels` must differ; {repeated[0]!r} came more than once.")
+    if len(labels) < 2:
+        only = f"only {labels[0]!r}" if labels else "none"
+        where = "" if rows is None else f", in {rows} rows"
+        raise ValueError(
+            f"at least two labels are needed; {only} came{where}. If others are possible, name "
+            f"them all: labels=[{repr(labels[0]) + ', ' if labels else ''}...]."
+        )
+
+
+def _label_column(
+    schema: nw.Schema, name: str, labels: Sequence[Any] | None
+) -> tuple[nw.Expr, list[Any] | None]:
+    """The column of labels, and the labels given as values that it can hold."""
+    column, dtype = col.identifier(schema, name), schema[name]
+    given = [] if labels is None else list(labels)
+    if labels is not None:
+        _check_count(given)
+    if wrong := col.misfits(dtype, given):
+        words = "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "numbers"
+        words = "True and False" if dtype == nw.Boolean else words
+        raise ValueError(
+            f"`labels` must be of the type of column {name!r}, {dtype}; {wrong[0]!r} came. "
+            f"Pass {words}."
+        )
+    if dtype == nw.Unknown and given:
+        # Null in all rows, so that any type will do.
+        dtype = {str: nw.String(), bool: nw.Boolean()}.get(type(given[0]), nw.Float64())
+        column = column.cast(dtype)
+    if dtype.is_numeric():
+        whole = dtype.is_integer() and all(float(v).is_integer() for v in given)
+        column = column.cast(nw.Int64 if whole else nw.Float64)
+        column = column if whole else column.fill_nan(None)
+        given = [int(v) if whole else float(v) for v in given]
+    return column, None if labels is None else given
+
+
+def _whole(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
+    """Whole numbers turn into floats where some are missing; turn them back."""
+    if not all(isinstance(v, float) and v.is_integer() for v in labels):
+        return frame, labels
+    # Dask has no whole numbers among nulls.
+    if not frame.implementation.is_dask():
+        frame = frame.with_columns(nw.col(LABEL).cast(nw.Int64))
+    return frame, [int(v) for v in labels]
+
+
+def _priors(frame: Frame, base_rate: Any, labels: Sequence[Any] | None) -> list[nw.Expr]:
+    if base_rate is None:
+        return []
+    if labels is None:
+        raise ValueError(
+            "`base_rate` by row needs the order of the labels; none came. Pass labels=[...]."
+        )
+    count = col.list_length(frame, base_rate) if isinstance(base_rate, str) else len(base_rate)
+    if count != len(labels):
+        raise ValueError(f"`base_rate` needs one value per label, {len(labels)}; {count} came.")
+    return col.soft_columns(frame.collect_schema(), "base_rate", base_rate, count, col.prior)
+
+
+def _looked_up(
+    frame: Frame, schema: nw.Schema, mappings: list[col.Number], annotator: str | None
+) -> Frame:
+    """The frame with what mappings know of each annotator."""
+    if mappings and ROW not in frame.collect_schema().names():
+        # Looking up need not keep the order of rows.
+        frame = col.numbered(frame) or frame
+    for value in mappings:
+        _check_mapping(schema, value, annotator)
+        frame = col.look_up(frame, ANNOTATOR, value.spec, value.column)
+    return frame
+
+
+def _normalised(frame: Frame, spoken: list[str]) -> Frame:
+    """Sums of exactly one, so that all forms agree on what was written with few digits."""
+    frame = frame.with_columns(col.fold(add, map(nw.col, spoken)).alias("sle_sum"))
+    return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in spoken)).drop("sle_sum")
+
+
+def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) -> None:
+    if annotator is None:
+        raise ValueError(
+            f"`{value.name}` by annotator needs to know who annotated; no annotator column came. "
+            "Pass annotator='the column'."
+        )
+    if wrong := col.misfits(schema[annotator], list(value.spec)):
+        raise ValueError(
+            f"`{value.name}` must know annotators as column {annotator!r} does, by "
+            f"{schema[annotator]}; {wrong[0]!r} came. Change the mapping or the column."
+        )
+    for name, given in value.spec.items():
+        col.check_range(value, given, f" for {name!r}")
+
+
+def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
+    found = [v for v in col.small(frame.select(LABEL).unique())[LABEL] if v is not None and v == v]
+    if not found:
+        raise ValueError(
+            f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
+            "Name the possible labels to get vacuous opinions all the same: labels=[...]."
+        )
+    return sorted(found, key=natural(found))
+
+
+def natural(labels: list[Any]) -> Any:
+    """Sort key: numbers written as text by value, all else as it is."""
+    digits = all(isinstance(v, str) and v.isdecimal() for v in labels)
+    return (lambda v: (int(v), v)) if digits else None
+
+
+def _trusted_names(
+    trust: Trust, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
+) -> Any:
+    """The labels, and an error if columns and trust know them or the annotators by other names."""
+    known = {"annotators": trust.annotators.tolist(), "labels": trust.labels.tolist()}
+    for role, column in (("annotators", annotator), ("labels", label)):
+        names = [name for name in known[role] if name is not None]
+        if column is not None and (wrong := col.misfits(schema[column], names)):
+            raise ValueError(
+                f"`trust` must know {role} as column {column!r} does, by {schema[column]}; "
+                f"{wrong[0]!r} came. Change the column, or learn trust from a table like this one."
+            )
+    if label is None:  # Names say which probability is whose.
+        return labels
+    if labels is not None and list(labels) != known["labels"]:
+        raise ValueError(
+            f"`labels` are those that trust was learned for, {col.some(known['labels'])}; "
+            f"{col.some(labels)} came. Leave labels out."
+        )
+    return known["labels"]
+
+
+def _untaught_labels(label: Any, labels: Sequence[Any]) -> list[Flaw]:
+    return [
+        Flaw(
+            ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
+            lambda n, of, at: (
+                f"column {label!r} must hold labels that trust was learned for, "
+                f"{col.some(labels)}; {n} of {of} rows do not{at}. "
+                "Learn trust from annotations that have them, or leave these rows out."
+            ),
+            LABEL,
+        )
+    ]
+
+
+def _certain(trust: Trust | None) -> float:
+    """What counts as no uncertainty: for confidence as it was stated, the highest level."""
+    as_stated = trust is not None and not trust.from_uncertainty and len(trust.levels)
+    return float(trust.levels[-1]) if trust is not None and as_stated else 0.0
+
+
+def _without_missing(
+    frame: Frame, spoken: list[str], missing: Missing, annotator: bool, certain: float
+) -> Frame:
+    if missing == "trust":
+        trusted = nw.col(UNCERTAINTY).fill_null(certain), nw.col(RELIABILITY).fill_null(1.0)
+        return frame.with_columns(*trusted)
+    if missing == "drop":
+        absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
+        absent = absent | nw.col(ANNOTATOR).is_null() if annotator else absent
+        return _silent(frame, spoken, absent)
+    return frame
+
+
+def _silent(frame: Frame, spoken: list[str], where: nw.Expr) -> Frame:
+    """A dropped annotation says nothing, and its item stays."""
+    return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in spoken))
+
+
+def _without_duplicates(
+    frame: Frame, spoken: list[str], duplicates: Duplicates, annotator: str | None
+) -> Frame:
+    if annotator is None:
+        raise ValueError(
+            f"duplicates={duplicates!r} needs to know who annotated; no annotator column came. "
+            "Pass annotator='the column'."
+        )
+    if duplicates == "error":
+        count, example = count_duplicates(frame, spoken[0])
+        if count:
+            raise ValueError(
+                f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
+                f"as item {example[0]!r} by annotator {example[1]!r}. Pass duplicates='first' or "
+                "duplicates='last' to keep one of each, duplicates='all' to keep them all."
+            )
+        return frame
+    said = nw.when(~nw.col(spoken[0]).is_null()).then(nw.col(ROW))
+    frame = frame.with_columns(said.alias("sle_said"))
+    best = nw.col("sle_said").min() if duplicates == "first" else nw.col("sle_said").max()
+    frame = frame.with_columns(best.over(ITEM, ANNOTATOR).alias("sle_best"))
+    other = (nw.col(ROW) != nw.col("sle_best")) & ~nw.col(ANNOTATOR).is_null()
+    return _silent(frame, spoken, other).drop("sle_said", "sle_best")
+
+
+def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
+    """How many labelled rows repeat an earlier (item, annotator), and one such pair."""
+    said = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
+    pairs = said.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
+    repeated = pairs.filter(nw.col("sle_n") > 1)
+    (count,) = col.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
+    example = col.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
+    return int(count or 0), (example[ITEM][0], example[ANNOTATOR][0])
+
+
+def one_of(name: str, value: str, options: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the options, and list them."""
+    if value not in options:
+        raise ValueError(f"`{name}` must be one of {', '.join(options)}; {value!r} came.")
