@@ -1,1 +1,65 @@
-"""Every closed set of words, once."""
+"""Every closed set of words, once: what may be typed, passed and stored."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, get_args
+
+# How opinions are fused.
+Operator: TypeAlias = Literal["cumulative", "average", "weighted", "constraint"]
+# What a table or file of opinions gives of each item.
+Value: TypeAlias = Literal["belief", "uncertainty", "probability", "base_rate", "evidence", "alpha"]
+# A row per item; per item and label that was named; the same as additive pseudo-counts.
+Form: TypeAlias = Literal["wide", "long", "evidence"]
+# In files also a row per item with lists in the order of the labels, and a row per item and label
+# that is possible, with its weight.
+FileForm: TypeAlias = Literal["wide", "long", "lists", "weights"]
+
+# Annotations without confidence, reliability or annotator; and where all must be comparable.
+Missing: TypeAlias = Literal["error", "drop", "trust"]
+Incomplete: TypeAlias = Literal["error", "drop"]
+# What one annotator said twice of one item.
+Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
+
+# What does the work of `sle encode`.
+Engine: TypeAlias = Literal["duckdb", "spark"]
+# Formats of tables, tools whose exports are read, and layouts that bear no mark of their own.
+TableFormat: TypeAlias = Literal["csv", "tsv", "parquet", "jsonl", "json"]
+Tool: TypeAlias = Literal[
+    "label-studio",
+    "argilla",
+    "prodigy",
+    "potato",
+    "lewidi",
+    "mturk",
+    "toloka",
+    "lists",
+    "doccano",
+]
+Layout: TypeAlias = Literal["wide", "counts"]
+Format: TypeAlias = Literal[TableFormat, Tool, Layout]
+
+# What a network minimises.
+Objective: TypeAlias = Literal[
+    "reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes"
+]
+# Whom to trust in the targets of a network.
+Trusted: TypeAlias = Literal["none", "learned"]
+# What further annotations are for.
+Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
+# What becomes of labels with equally many votes.
+Ties: TypeAlias = Literal["first", "random", "soft"]
+
+
+def words(choice: Any) -> tuple[str, ...]:
+    """The words of a choice, in their order.
+
+    >>> words(Missing)
+    ('error', 'drop', 'trust')
+    """
+    return get_args(choice)
+
+
+def check_word(name: str, value: Any, choice: Any) -> None:
+    """Refuse a word that is not among the choice, and list those that are."""
+    if value not in words(choice):
+        raise ValueError(f"`{name}` must be one of {', '.join(words(choice))}; {value!r} came.")
