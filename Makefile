@@ -5,13 +5,17 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY := passive
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test check bench bench-full bench-peers clean
+.PHONY: demo test quick check bench bench-full bench-peers clean
 
 demo: .venv/demo-ready
 	$(BIN)/sle demo
 
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
+
+# The laws and units of everything but Spark, Dask, browsers, the site and networks.
+quick: .venv/dev-ready
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 check: .venv/dev-ready
 	scripts/check

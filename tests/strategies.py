@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -21,6 +22,11 @@ CERTAIN_OR_NOT = st.floats(0.05, 1.0) | st.just(0.0)
 SOURCES = st.integers(1, 6) | st.just(40)
 LABELS = st.integers(2, 6)
 BATCHES = st.sampled_from([(), (1,), (3,), (2, 2)])
+
+
+def one_in(n: int) -> settings:
+    """One example where others have `n`, for laws that take long to look at."""
+    return settings(max_examples=max(1, settings.default.max_examples // n))
 
 
 def _rows_that_sum_to_one(shape: tuple[int, ...]) -> st.SearchStrategy[np.ndarray]:

@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
+from strategies import one_in
 
 from slencodings.aggregate import (
     as_reliability,
@@ -450,7 +451,7 @@ def test_the_most_trusted_come_first_and_the_unknown_last():
     assert named.columns["annotator"] == ["a", "b", "c", "d"]
 
 
-@settings(max_examples=5)
+@one_in(10)
 @given(seeds, st.booleans())
 def test_the_order_of_rows_does_not_matter(rng, soft):
     a = crowd(rng, soft=soft)

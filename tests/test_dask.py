@@ -27,7 +27,7 @@ dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 pytestmark = [
     # One cluster serves them all.
-    pytest.mark.xdist_group("dask"),
+    pytest.mark.slow,
     # JAX, which other tests import, warns whoever starts a process.
     pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning"),
 ]

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from learning import (
     accuracy,
@@ -17,6 +17,7 @@ from learning import (
     seeds,
 )
 from scipy.special import digamma
+from strategies import one_in
 
 from slencodings.aggregate import sle
 from slencodings.aggregate.mace import mace
@@ -133,7 +134,7 @@ def test_the_generator_decides_and_the_default_is_always_the_same():
     assert scores(np.random.default_rng(1)) != scores(None)
 
 
-@settings(max_examples=20)
+@one_in(2)
 @given(seeds, st.booleans())
 def test_em_never_loses_likelihood(rng, soft):
     a = crowd(rng, soft=soft, unsure=True)

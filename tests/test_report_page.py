@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(
         CHROMIUM is None, reason="there is no Chromium; scripts/browser installs it"
     ),
-    pytest.mark.xdist_group("browser"),
+    pytest.mark.slow,
 ]
 
 Open = Callable[..., Any]

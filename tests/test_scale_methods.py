@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from learning import crowd, make, seeds
 
@@ -107,6 +107,7 @@ def test_codes_that_do_not_fit_into_32_bits_take_64():
 
 
 @given(seeds, st.sampled_from([1, 2, 5, 32, 33, 60]))
+@example(np.random.default_rng(1739917), 2)
 def test_short_rows_and_long_ones_are_normalised_alike(rng, K):
     from scipy.special import logsumexp
 
@@ -114,8 +115,10 @@ def test_short_rows_and_long_ones_are_normalised_alike(rng, K):
     gold = np.asarray([-1] * 6 + [K - 1])
     p, evidence = posterior(log_joint, gold)
     total = logsumexp(log_joint, axis=1)
-    np.testing.assert_allclose(evidence[:6], total[:6], rtol=1e-14)
-    np.testing.assert_allclose(p[:6], np.exp(log_joint - total[:, None])[:6], atol=1e-13)
+    # A sum of rows that are large may be as small as it likes: they are rounded, not it.
+    room = 1e-15 * (1 + abs(log_joint).max())
+    np.testing.assert_allclose(evidence[:6], total[:6], rtol=0, atol=room)
+    np.testing.assert_allclose(p[:6], np.exp(log_joint - total[:, None])[:6], rtol=0, atol=room)
     assert evidence[6] == log_joint[6, -1]
     np.testing.assert_array_equal(p[6], np.eye(K)[-1])
 

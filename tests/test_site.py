@@ -17,12 +17,12 @@ import slencodings
 for needed in ("mkdocs", "material", "mkdocstrings", "griffe"):
     pytest.importorskip(needed, reason=f"{needed} is not installed: pip install '.[docs]'")
 
-# One worker builds the site once for all of these.
-pytestmark = pytest.mark.xdist_group("site")
+# The site is built once for all of these.
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    *("aggregate", "confidence", "datasets", "exports", "metrics", "plot"),
+    *("aggregate", "confidence", "datasets", "files.exports", "metrics", "plot"),
     *("report", "torch", "triage", "trust"),
 ]
 HOW_TOS = ["csv", "label-studio", "trust", "operator", "spark"]

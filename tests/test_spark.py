@@ -32,7 +32,7 @@ from slencodings.trust import Ridge, learn_trust, sample_items
 pyspark = pytest.importorskip("pyspark", reason="pip install 'slencodings[spark]'")
 pytestmark = [
     # One cluster and one JVM serve them all.
-    pytest.mark.xdist_group("spark"),
+    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     # JAX, which other tests import, warns whoever starts a process such as a JVM.

@@ -29,9 +29,9 @@ from engines import (
     soft,
     without,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import assert_close
+from strategies import assert_close, one_in
 
 from slencodings import Opinion, aggregate, alpha, from_table, fuse_table
 from slencodings.confidence import Calibration
@@ -284,7 +284,7 @@ def test_every_value_can_be_asked_for(engine: Engine, smoothing: float) -> None:
 
 @pytest.mark.parametrize("engine", [e for e in CORE if e.name != "pandas"], ids=lambda e: e.name)
 @given(data=st.data())
-@settings(max_examples=12)
+@one_in(4)
 def test_the_order_of_rows_does_not_matter(engine: Engine, data: st.DataObject) -> None:
     columns = hard_crowd()
     order = data.draw(st.permutations(range(len(columns["item"]))))
@@ -293,7 +293,6 @@ def test_the_order_of_rows_does_not_matter(engine: Engine, data: st.DataObject) 
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 60), st.sampled_from(OPERATORS))
-@settings(max_examples=40)
 def test_any_crowd_is_fused_as_arrays_do(seed: int, rows: int, how: tuple[str, float]) -> None:
     engine, columns = ENGINES["polars-lazy"], without(crowd(max(rows, 20), seed), "p", "a")
     chosen = dict(zip(("operator", "smoothing"), how, strict=True))

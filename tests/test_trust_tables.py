@@ -26,8 +26,9 @@ from engines import (
     is_missing,
     without,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import one_in
 
 from slencodings import Opinion, dense, from_table, fuse_table
 from slencodings.tables import fuse as tables
@@ -203,7 +204,7 @@ def test_lists_of_probabilities_need_the_names_that_trust_knows(trust: Trust) ->
 
 @pytest.mark.parametrize("engine", CORE[1:], ids=lambda e: e.name)
 @given(data=st.data())
-@settings(max_examples=4)
+@one_in(12)
 def test_the_order_of_rows_does_not_matter(
     engine: Engine, trust: Trust, data: st.DataObject
 ) -> None:
