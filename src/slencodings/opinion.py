@@ -11,7 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import array_api_compat
 import numpy as np
+from numpy.typing import NDArray
 
+# Where arrays are NumPy's: numbers, and places in a list of names.
+Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.intp]
 # The array API standard has no type to name yet; a NumPy, PyTorch, JAX or CuPy array is meant.
 Array: TypeAlias = Any
 # Its own types are unions with libraries that may be absent, unknown to a type checker.

@@ -69,7 +69,7 @@ class Ballots(NamedTuple):
 
     def table(
         self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]
-    ) -> csr_array[Any]:
+    ) -> csr_array:
         """The weights in rows (item or choice) and columns (annotator or cell).
 
         Its products are the weighted sums over votes, from the left by row, from the right by

@@ -126,7 +126,7 @@ def mace(
 
 
 def _learn(
-    A: csr_array[Any],
+    A: csr_array,
     votes: Floats,
     gold: Codes,
     behaviour: Floats,
