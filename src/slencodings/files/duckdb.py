@@ -7,7 +7,6 @@ import glob
 import json
 import re
 import shlex
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -20,6 +19,7 @@ import duckdb
 from slencodings.files import formats as readers
 from slencodings.files.formats import Format, columns_of
 from slencodings.files.locate import Source, scan
+from slencodings.files.scratch import scratch_folder
 from slencodings.files.write import is_of_disk
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
@@ -48,11 +48,10 @@ def workspace(memory: str | None = None) -> Iterator[tuple[Connection, Path]]:
     """A scratch database on disk, gone at the end; past so much memory it spills to disk."""
     if memory is not None and not AMOUNT.fullmatch(memory):
         raise ValueError(f"`memory` must be an amount such as 2GB or 500MB; {memory!r} came.")
-    with tempfile.TemporaryDirectory(prefix="slencodings-") as name:
-        folder = Path(name)
+    with scratch_folder() as folder:
         connection = duckdb.connect(str(folder / "scratch.duckdb"))
         try:
-            connection.execute(f"SET temp_directory = {literal(name)}")
+            connection.execute(f"SET temp_directory = {literal(str(folder))}")
             if memory is not None:
                 connection.execute(f"SET memory_limit = {literal(memory)}")
             # Without a bar DuckDB does not say how far it is; we draw our own.

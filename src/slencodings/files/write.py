@@ -12,11 +12,13 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from slencodings.files.scratch import scratch_file
 
 # How DuckDB writes each kind of file.
 WRITERS = {
@@ -128,10 +130,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
     # A link stays a link, and what it points to is replaced.
     path = path.resolve()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    new = Path(name)
-    try:
+    with scratch_file(path) as new:
         yield new
         with new.open("rb") as file:
             os.fsync(file.fileno())
@@ -139,9 +138,6 @@ def replacing(path: Path) -> Iterator[Path]:
         os.umask(umask)
         new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask)
         new.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            new.unlink()
 
 
 @contextmanager
