@@ -231,6 +231,35 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
         assert held_out <= shared, f
 
 
+def shares_of_others(a, rate):
+    """The share of each label among the other votes on an item, by loops; the rate where none."""
+    shares = np.tile(rate, (len(a.item), 1))
+    for q in range(len(a.item)):
+        rest = (a.item == a.item[q]) & (np.arange(len(a.item)) != q)
+        if rest.any():
+            shares[q] = np.bincount(a.y[rest], minlength=len(a.labels)) / rest.sum()
+    return shares
+
+
+def test_habits_are_learned_on_other_items_than_those_that_are_scored():
+    a = once(crowd(np.random.default_rng(6), N=40, R=250))
+    row = compare(a, methods=["soft votes"], folds=2, bootstrap=5).rows[0]
+    from slencodings.evaluation.held_out import _deal
+
+    fold, votes, own = _deal(a, 2, np.random.default_rng(0)), [], []
+    for f in (0, 1):
+        train, test = (a.rows(keep[a.item]) for keep in (fold != f, fold == f))
+        rate = methods.base_rate(train)
+        seen, asked = shares_of_others(train, rate), shares_of_others(test, rate)
+        habits = crowd_habits(seen, train)
+        each = own_habits(seen, train, habits)[test.annotator]
+        who = np.arange(len(test.item))
+        votes.extend((asked @ habits)[who, test.y])
+        own.extend(np.einsum("qk,qkl->ql", asked, each)[who, test.y])
+    assert row["votes"] == pytest.approx(-np.mean(np.log(votes)), abs=1e-12)
+    assert row["own"] == pytest.approx(-np.mean(np.log(own)), abs=1e-12)
+
+
 def test_an_annotators_second_word_is_not_among_the_others():
     a = make([0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 0, 0], K=2)
     twice = compare(a, methods=["soft votes"], bootstrap=5)
@@ -296,6 +325,22 @@ def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
     same = compare(a, methods=["SLE, agreement", "SLE, Dawid-Skene"], bootstrap=0)
     assert not any(row["best"] or row["best_own"] for row in same.rows)
     assert by_name["SLE, learned"]["accuracy"] > 0.99
+
+
+@pytest.mark.parametrize(("lost", "best"), [(0, True), (24, True), (26, False), (400, False)])
+def test_the_star_is_for_those_who_are_ahead_in_97_5_of_100_resamples(lost, best):
+    from slencodings.evaluation.held_out import _ahead
+
+    drawn = np.tile([1.0, 0.0, 2.0], (1000, 1))
+    drawn[:lost, 1] = 1.5  # behind the first of the others, ahead of the second
+    assert _ahead(drawn, 1) is best
+
+
+def test_a_lead_that_other_items_may_turn_earns_no_star():
+    a, _ = skilled(np.random.default_rng(3), N=12)
+    first, second = compare(a, methods=["SLE, kappa", "SLE, agreement"]).rows
+    assert second["behind_low"] < 0 < second["behind"]
+    assert not first["best"]
 
 
 def test_identical_methods_are_not_told_apart():

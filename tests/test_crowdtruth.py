@@ -205,6 +205,22 @@ def test_an_item_with_one_judgment_keeps_it():
     np.testing.assert_allclose(got.probability[:2], without.probability, rtol=0, atol=1e-15)
 
 
+def test_an_item_that_nobody_labelled_is_not_one_whose_judges_have_no_weight():
+    a = annotations_of([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 2, 3], [1, 1, 0, 0, 0, 1], N=4)
+    got = crowdtruth(a).details
+    assert (got["unweighted"], got["unlabelled"]) == (1, 1)
+
+
+def test_strangers_who_agree_with_nobody_change_no_label_quality():
+    """Items of quality 0: whoever is seen only there has no weight, so no pair of them counts."""
+    agreed = annotations_of([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 0, 1, 1, 1, 1], K=3)
+    more = [*agreed.item, 2, 2, 2], [*agreed.annotator, 0, 3, 4], [*agreed.y, 0, 1, 2]
+    got, expected = crowdtruth(annotations_of(*more)), by_loops(annotations_of(*more))
+    assert got.details["item_quality"][2] == expected[0][2] == 0
+    np.testing.assert_array_equal(got.reliability[3:], [0, 0])
+    np.testing.assert_allclose(got.details["label_quality"], expected[2], rtol=0, atol=1e-12)
+
+
 def test_when_every_item_has_one_judgment_it_is_the_vote():
     got = crowdtruth(annotations_of([0, 1, 2], [0, 0, 1], [0, 1, 1]))
     np.testing.assert_array_equal(got.probability, [[1, 0], [0, 1], [0, 1]])

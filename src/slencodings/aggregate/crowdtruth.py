@@ -321,13 +321,13 @@ def _shares_with_strangers(
 ) -> Floats:
     """Sums over pairs, weighted and of weights, (2, K), of which one is seen only once.
 
-    They share that item only, and what j gives and the item's quality cancel.
+    They share that item only, and what j gives and the item's quality cancel. Where that quality is
+    0 nobody agrees, so whoever is seen there only has no weight either, and the pair adds nothing.
     """
     K, w, once, cell = len(old.label), old.annotator[votes.annotator], votes.once, votes.cell
     partners = np.where(once, peers, np.bincount(votes.item, w * once)[votes.item])[votes.row]
     there = np.bincount(cell, own * once[votes.row])[cell]
-    counts = (votes.value > 0) & (old.item[votes.items] > 0)[votes.item][votes.row]
-    w = np.where(counts, w[votes.row], 0)
+    w = np.where(votes.value > 0, w[votes.row], 0)
     given = w * np.where(once[votes.row], rest, there), w * partners
     return np.stack([np.bincount(votes.label, x, K) for x in given], dtype=float)
 

@@ -67,9 +67,7 @@ class Ballots(NamedTuple):
         _, M, K = self.shape
         return _sums(self.cell, value, M * K).reshape(M, K)
 
-    def table(
-        self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]
-    ) -> csr_array:
+    def table(self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]) -> csr_array:
         """The weights in rows (item or choice) and columns (annotator or cell).
 
         Its products are the weighted sums over votes, from the left by row, from the right by
