@@ -283,7 +283,7 @@ def test_the_command_prints_table_4(capsys, tmp_path):
     lines = out.splitlines()
     assert len(lines) == 1 + 6 * len(synthetic.METHODS)
     assert "SLE mode" in out
-    assert "F1 paper" in lines[0]
+    assert "F1 micro  paper" in lines[0]
     assert "**" not in out
     assert "rows in" in err
 

@@ -159,7 +159,8 @@ def filter_by_reliability(
     """Leave out annotations of unreliable annotators, and tell what was dropped.
 
     Items, annotators and labels stay, so that codes and arrays (M,) still fit. NaN is unknown, not
-    low: it is kept. The paper keeps the more reliable half, `quantile=0.5`.
+    low: it is kept. Our experiments keep the more reliable half, `quantile=0.5`; the paper names
+    no threshold.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def filter_by_reliability(
     if (threshold is None) == (quantile is None):
         raise ValueError(
             "filtering needs either `threshold` or `quantile`; "
-            f"threshold={threshold} and quantile={quantile} came. The paper keeps the better half: "
+            f"threshold={threshold} and quantile={quantile} came. To keep the better half: "
             "quantile=0.5."
         )
     r = _scores(annotations, reliability)
