@@ -122,26 +122,6 @@ def test_code_in_the_documents_prints_what_they_say(code, output):
     assert run.stdout == output
 
 
-def test_the_shell_session_in_the_readme_says_what_it_shows(tmp_path, monkeypatch, capfd):
-    from slencodings.cli.main import main
-
-    session = re.search(
-        r"\$ (sle encode .*)\n((?:\w+ +.*\n)+)```", (ROOT / "README.md").read_text()
-    )
-    assert session, "the README shows a session with `sle encode`"
-    (tmp_path / "crowd.csv").write_text(
-        "post,worker,answer,confidence\np1,ann,cat,0.9\np1,bob,cat,0.5\np1,cy,dog,0.8\n"
-        "p2,ann,dog,0.6\np2,bob,cat,0.1\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", session[1].split())
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert stop.value.code == 0
-    assert capfd.readouterr().err == session[2]
-    assert (tmp_path / "targets.parquet").exists()
-
-
 def test_documents_name_only_tests_and_files_that_are_there():
     source = "".join(p.read_text() for p in (ROOT / "tests").glob("test_*.py"))
     for document in DOCUMENTS:

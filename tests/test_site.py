@@ -25,7 +25,6 @@ MODULES = [
     *("aggregate", "confidence", "datasets", "files.exports", "metrics", "plot"),
     *("report", "torch", "triage", "trust"),
 ]
-HOW_TOS = ["csv", "label-studio", "trust", "operator", "spark"]
 
 
 def build(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -63,7 +62,7 @@ def far(addresses: list[str]) -> list[str]:
 
 def test_pages_load_nothing_from_elsewhere(site):
     pages = sorted(site.rglob("*.html"))
-    assert len(pages) > 30
+    assert len(pages) > 25
     for page in pages:
         loaded = Loaded(page.read_text()).found
         assert loaded, page
@@ -122,8 +121,9 @@ def test_every_public_name_is_in_the_reference_and_no_private_one(site):
     pages = "".join(page.read_text() for page in (site / "reference").glob("*.html"))
     there = set(re.findall(r'<h\d id="(slencodings[\w.]+)"', pages))
     wanted = public(slencodings)
+    wanted.remove("slencodings.exports")  # shown by the name it is imported by
     for name in MODULES:
-        wanted += public(importlib.import_module(f"slencodings.{name}"))
+        wanted += [f"slencodings.{name}", *public(importlib.import_module(f"slencodings.{name}"))]
     assert len(wanted) > 100
     assert not set(wanted) - there
     last = [name.split(".")[-1] for name in there]
@@ -145,14 +145,12 @@ def test_the_page_of_everything_names_everything():
         assert not {each.split(".")[-1] for each in public(module)} - said
 
 
-def test_the_how_tos_are_short_and_lead_the_reader_on(site):
+def test_the_first_page_is_the_readme_and_leads_to_every_page(site):
     start = (site / "index.html").read_text()
-    for name in HOW_TOS:
-        document = ROOT / "docs" / f"howto-{name}.md"
-        assert len(document.read_text().splitlines()) < 100, document
-        # Once in the navigation, once in the table of the first page.
-        assert start.count(f'href="howto-{name}.html"') >= 2, document
-        assert re.search(r"\]\((?!howto)[\w/-]+\.md", document.read_text()), document
+    assert "One rule is all there is to understand" in start
+    for document in (ROOT / "docs").glob("*.md"):
+        # Once in the navigation, once in the text.
+        assert start.count(f'href="{document.stem}.html') >= 2, document
 
 
 def test_links_to_source_files_lead_to_the_reference(site):

@@ -1,9 +1,22 @@
-"""What the site changes on its pages: links to source files, and a name that is missing."""
+"""What the site makes of the documents: its first page, links to source files, a missing name."""
 
 import re
+from pathlib import Path
 from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+README = Path(__file__).parents[2] / "README.md"
 OUT = re.compile(r"\[([^\]]+)\]\(\.\./(?:src/)?([^)]+?)(?:\.py)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Make the first page of the README; what it links to outside of docs/ becomes text."""
+    text = README.read_text(encoding="utf-8").replace("](docs/", "](")
+    text = re.sub(r"\[([^\]]+)\]\([A-Z][^)]*\)", r"\1", text)
+    files.append(File.generated(config, "index.md", content=text))
+    return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

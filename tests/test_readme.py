@@ -1,0 +1,105 @@
+"""The README: whoever types its commands, in order and in an empty folder, gets what it shows."""
+
+import csv
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slencodings.cli.main import main
+from slencodings.datasets import crowd_table, digits_crowd
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+# What is typed, and what is shown below it.
+TYPED = [
+    (command, shown)
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+]
+ELSEWHERE = {
+    r"pip install|make ": "installs: `.ci/run` and whoever clones it do that",
+    r"s3://": "needs a bucket: test_sources.py serves one",
+    r"--master": "needs a cluster: test_spark.py starts one",
+    # The demo takes half a minute; test_demo.py saves its crowd. Here are its first images.
+    r"sle demo --save crowd\.csv": "told by test_demo.py",
+}
+
+
+def reason(command: str) -> str | None:
+    return next((why for what, why in ELSEWHERE.items() if re.match(rf".*({what})", command)), None)
+
+
+def save_crowd(images: int) -> None:
+    """What `sle demo --save crowd.csv` writes, of the first images."""
+    crowd = digits_crowd(rng=0)
+    table = crowd_table(crowd.annotations, crowd.reliability)
+    rows = zip(*(column.tolist() for column in table.values()), strict=True)
+    with Path("crowd.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(row for row in rows if row[0] < f"digit-{images:04}")
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """The command line takes over a signal; give it back."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def run(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = shlex.split(command, comments=True)
+    if words[0] == "sle":
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert stop.value.code == 0, command
+    else:
+        python = f"{shlex.quote(sys.executable)} "
+        subprocess.run(["bash", "-c", re.sub("^python ", python, command)], check=True)
+
+
+@pytest.mark.slow
+def test_every_command_runs_in_the_order_of_the_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_crowd(330)
+    commands = [command for command, _ in TYPED if reason(command) is None]
+    assert len(commands) >= 14
+    for command in commands:
+        run(command, monkeypatch)
+    made = {"targets.parquet", "targets.csv", "evidence.parquet", "report.html"}
+    assert made | {"model.safetensors"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_what_is_shown_below_a_command_is_what_it_says(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    save_crowd(1797)
+    sessions = [typed for typed in TYPED if typed[1]]
+    assert sessions
+    for command, shown in sessions:
+        run(command, monkeypatch)
+        assert capfd.readouterr().err == shown
+
+
+@pytest.mark.parametrize("command", [c for c, _ in TYPED if reason(c) is not None])
+def test_a_command_that_needs_more_than_a_folder(command):
+    pytest.skip(f"`{command.split('  ')[0]}`: {reason(command)}")
+
+
+def test_the_rule_gives_the_numbers_of_its_table():
+    rule = re.search(r"`c = ([\d.]+) × reliability × \(1 - uncertainty\)`", README)
+    assert rule, "the README says how certain an annotation is"
+    said = [("cat", 0.9, 0.9), ("cat", 0.6, 0.5), ("dog", 0.75, 0.8)]  # p1: reliability, sure
+    counts = dict.fromkeys(("cat", "dog"), 0.0)
+    for label, reliability, sure in said:
+        c = float(rule[1]) * reliability * sure
+        counts[label] += 2 * c / (1 - c)
+    total = sum(counts.values()) + 2
+    shown = [f"{x:.2f}" for x in (counts["cat"] / total, counts["dog"] / total, 2 / total)]
+    assert re.search(rf"^0 +p1 +{' +'.join(shown)} ", README, re.MULTILINE), shown
