@@ -17,7 +17,7 @@ from slencodings.aggregate.agreement import (
     pairwise_kappa,
     share_of_agreement,
 )
-from slencodings.aggregate.leave_one_out import others
+from slencodings.aggregate.leave_one_out import leave_one_out
 from slencodings.annotations import Annotations
 from slencodings.tables.arrays import from_table
 
@@ -73,7 +73,7 @@ def vectors_by_item(a):
 def test_sums_of_others_keep_their_digits_beside_a_giant(rng, n):
     value = rng.choice([0.0, 1.0, 1e-9, 1e-30, 1e-200], n) * rng.random(n)
     group = rng.integers(0, 4, n)
-    got = others(value, group)
+    got = leave_one_out(value, group)
     for i in range(n):
         exact = sum(Fraction(v) for j, v in enumerate(value) if j != i and group[j] == group[i])
         assert got[i] == pytest.approx(float(exact), rel=1e-14, abs=0)
