@@ -1,11 +1,16 @@
 """Fixtures that several test files share."""
 
+import io
 import os
+import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from running import Run, Sle
 from strategies import Arrays
 
 # A submission never depends on luck: the same examples are drawn every time, and none is timed.
@@ -45,3 +50,24 @@ def xp(request: pytest.FixtureRequest) -> Iterator[Arrays]:
             jax = pytest.importorskip("jax")
             with jax.enable_x64(True):
                 yield Arrays(request.param, jax.numpy.asarray)
+
+
+@pytest.fixture
+def sle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Sle]:
+    """Run the command in this process, in an empty folder."""
+    from slencodings.cli.main import main
+
+    def run(*words: object, stdin: bytes = b"") -> Run:
+        monkeypatch.setattr(sys, "argv", ["sle", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert isinstance(stop.value.code, int)
+        return Run(stop.value.code, *capsys.readouterr())
+
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+    yield run
+    signal.signal(signal.SIGTERM, before)

@@ -5,33 +5,21 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from running import Run, Sle
 
 import slencodings
-from slencodings.cli import main as cli
 from slencodings.cli import options
 from slencodings.files import encode as files
 from slencodings.files import forms as targets
 from slencodings.tables import rows as survey
 from slencodings.tables import sums as evidence
-
-
-class Run(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Sle = Callable[..., Run]
 
 TABLE: dict[str, list[Any]] = {
     "item": ["007", "007", "8", "8"],
@@ -52,24 +40,10 @@ CSV = as_csv(TABLE)
 
 
 @pytest.fixture
-def sle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Sle]:
+def sle(sle: Sle) -> Sle:
     """Run the command in a folder with crowd.csv in it."""
-    monkeypatch.chdir(tmp_path)
     Path("crowd.csv").write_text(CSV)
-    before = signal.getsignal(signal.SIGTERM)
-
-    def run(*args: str, stdin: bytes = b"") -> Run:
-        monkeypatch.setattr(sys, "argv", ["sle", *args])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert isinstance(stop.value.code, int)
-        return Run(stop.value.code, *capsys.readouterr())
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return sle
 
 
 def encode(sle: Sle, *args: str, **how: Any) -> list[dict[str, str]]:

@@ -3,31 +3,21 @@
 import json
 import os
 import re
-import signal
-import sys
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from running import Run, Sle
 
 import slencodings
-from slencodings.cli import main as cli
 from slencodings.files import encode as files
 from slencodings.files import intake
 from slencodings.trust import Trust, learn_trust, obtain
 
-
-class Run(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Sle = Callable[..., Run]
 Table = dict[str, list[Any]]
 ROLES = {name: name for name in ("item", "annotator", "label", "confidence")}
 
@@ -60,23 +50,10 @@ def learn(table: Table, seed: int = 0) -> tuple[Trust, Any, Any]:
 
 
 @pytest.fixture
-def sle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Sle]:
+def sle(sle: Sle) -> Sle:
     """Run `sle encode` in a folder with crowd.csv in it."""
-    monkeypatch.chdir(tmp_path)
     Path("crowd.csv").write_text(as_csv(crowd()))
-    before = signal.getsignal(signal.SIGTERM)
-
-    def run(*args: str) -> Run:
-        monkeypatch.setattr(sys, "argv", ["sle", "encode", *args])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert isinstance(stop.value.code, int)
-        return Run(stop.value.code, *capsys.readouterr())
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return partial(sle, "encode")
 
 
 def stored(path: str = "trust.json", **changes: Any) -> Trust:

@@ -119,16 +119,6 @@ def test_weighing_uses_what_the_file_tells_or_learns_it(here):
     assert opinion.uncertainty.shape == (3,)
 
 
-def sle(monkeypatch, capsys, *words):
-    from slencodings.cli.main import main
-
-    monkeypatch.setattr("sys.argv", ["sle", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    out, err = capsys.readouterr()
-    return stop.value.code, out, err
-
-
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
     """A small part of the embedded crowd as a file."""
@@ -147,9 +137,9 @@ def digits(tmp_path_factory):
     return path
 
 
-def test_sle_compare_shows_a_table_and_what_it_says(monkeypatch, capsys, digits):
+def test_sle_compare_shows_a_table_and_what_it_says(sle, digits):
     how = ["--gold", "gold", "--bootstrap", 20, "--method", "majority vote", "--method"]
-    code, out, err = sle(monkeypatch, capsys, "compare", digits, *how, "sle, KAPPA")
+    code, out, err = sle("compare", digits, *how, "sle, KAPPA")
     assert code == 0
     assert "columns  item = item, annotator = annotator, label = label" in err
     assert "150 items" in out
@@ -160,10 +150,10 @@ def test_sle_compare_shows_a_table_and_what_it_says(monkeypatch, capsys, digits)
     assert "Right most often" in out
 
 
-def test_sle_compare_writes_all_columns(monkeypatch, capsys, digits, tmp_path):
+def test_sle_compare_writes_all_columns(sle, digits, tmp_path):
     how = ["--bootstrap", 20, "--method", "majority vote", "--seed", 3, "-q", "-o"]
     for name in ("rows.csv", "rows.tsv", "rows.json", "rows.jsonl"):
-        code, out, err = sle(monkeypatch, capsys, "compare", digits, *how, tmp_path / name)
+        code, out, err = sle("compare", digits, *how, tmp_path / name)
         assert (code, out, err) == (0, "", "")
     whole = json.loads((tmp_path / "rows.json").read_text())
     assert whole["about"]["seed"] == 3
@@ -176,16 +166,16 @@ def test_sle_compare_writes_all_columns(monkeypatch, capsys, digits, tmp_path):
         with (tmp_path / name).open() as file:
             (read,) = csv.DictReader(file, delimiter=delimiter)
         assert float(read["votes"]) == row["votes"]
-    code, out, _ = sle(monkeypatch, capsys, "compare", digits, *how, "-")
+    code, out, _ = sle("compare", digits, *how, "-")
     assert out.splitlines()[0] == (tmp_path / "rows.csv").read_text().splitlines()[0]
 
 
-def test_sle_reliability_shows_and_writes_every_annotator(monkeypatch, capsys, digits, tmp_path):
-    code, out, _ = sle(monkeypatch, capsys, "reliability", digits, "--groups", 2)
+def test_sle_reliability_shows_and_writes_every_annotator(sle, digits, tmp_path):
+    code, out, _ = sle("reliability", digits, "--groups", 2)
     assert code == 0
     assert "Whom to trust (50 in all" in out
     target = tmp_path / "whom.json"
-    code, _, err = sle(monkeypatch, capsys, "reliability", digits, "--groups", 0, "-o", target)
+    code, _, err = sle("reliability", digits, "--groups", 0, "-o", target)
     assert code == 0
     assert f"{target}: 50 rows" in err
     rows = json.loads(target.read_text())["rows"]
@@ -193,16 +183,14 @@ def test_sle_reliability_shows_and_writes_every_annotator(monkeypatch, capsys, d
     assert sum(row["annotations"] for row in rows) == 750
 
 
-def test_sle_triage_says_what_to_annotate_next(monkeypatch, capsys, digits, tmp_path):
-    code, out, err = sle(
-        monkeypatch, capsys, "triage", digits, "--budget", 7, "--limit", 3, "--target", 0.05
-    )
+def test_sle_triage_says_what_to_annotate_next(sle, digits, tmp_path):
+    code, out, err = sle("triage", digits, "--budget", 7, "--limit", 3, "--target", 0.05)
     assert code == 0
     assert "Planned: 7 annotations" in out
     assert len(out.split("\n\n")[1].splitlines()) == 4
     assert "reliability = reliability" in err
     target = tmp_path / "next.csv"
-    sle(monkeypatch, capsys, "triage", digits, "--budget", 7, "-o", target)
+    sle("triage", digits, "--budget", 7, "-o", target)
     with target.open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 150
@@ -210,37 +198,37 @@ def test_sle_triage_says_what_to_annotate_next(monkeypatch, capsys, digits, tmp_
     assert sum(len(json.loads(row["annotators"])) for row in rows) == 7
     plain = tmp_path / "plain.csv"
     plain.write_text("\n".join(",".join(r.split(",")[:3]) for r in digits.read_text().split()))
-    code, out, err = sle(monkeypatch, capsys, "triage", plain, "--limit", 1)
+    code, out, err = sle("triage", plain, "--limit", 1)
     assert code == 0
     assert "learned  trust: held-out vote log-loss" in err
 
 
-def test_wrong_use_of_the_verbs_is_told(monkeypatch, capsys, digits, tmp_path):
-    code, _, err = sle(monkeypatch, capsys, "compare", digits, "-o", "rows.xlsx")
+def test_wrong_use_of_the_verbs_is_told(sle, digits, tmp_path):
+    code, _, err = sle("compare", digits, "-o", "rows.xlsx")
     assert code == 1
     assert "chooses its format: .csv, .tsv, .json or .jsonl; 'rows.xlsx' came" in err
-    code, _, err = sle(monkeypatch, capsys, "compare", digits, "--method", "votes")
+    code, _, err = sle("compare", digits, "--method", "votes")
     assert code == 1
     assert "--method must be some of 'majority vote'" in err
-    code, _, err = sle(monkeypatch, capsys, "triage", digits, "--target", 0)
+    code, _, err = sle("triage", digits, "--target", 0)
     assert code == 1
     assert "uncertainty to reach, in (0, 1]; 0.0 came" in err
-    code, _, err = sle(monkeypatch, capsys, "compare", digits, "--confidence-scale", "calibrated")
+    code, _, err = sle("compare", digits, "--confidence-scale", "calibrated")
     assert code == 2
     nobody = tmp_path / "nobody.csv"
     nobody.write_text("item,label\na,x\na,y\n")
-    code, _, err = sle(monkeypatch, capsys, "reliability", nobody)
+    code, _, err = sle("reliability", nobody)
     assert code == 1
     assert "--annotator" in err
     kept = tmp_path / "kept.json"
     kept.write_text("old")
-    code, _, err = sle(monkeypatch, capsys, "reliability", nobody, "-o", kept)
+    code, _, err = sle("reliability", nobody, "-o", kept)
     assert kept.read_text() == "old"
 
 
-def test_hostile_names_are_shown_as_they_are(monkeypatch, capsys, tmp_path):
+def test_hostile_names_are_shown_as_they_are(sle, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text("item,annotator,label\n[red]x[/],a,[b]\n[red]x[/],b,[b]\n:),a,c\n:),b,c\n")
-    code, out, _ = sle(monkeypatch, capsys, "triage", path)
+    code, out, _ = sle("triage", path)
     assert code == 0
     assert "[red]x[/]" in out

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running import Sle
 
 import slencodings
 from slencodings.cli import demo
-from slencodings.cli import main as cli
 from slencodings.cli.demo import tell
 from slencodings.datasets import digits_crowd
 
@@ -120,9 +120,8 @@ def test_the_closing_lines_follow_any_numbers(readings: list[Any], lines: list[s
 
 
 def test_the_crowd_can_be_saved_and_encoded_right_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sle: Sle,
 ):
-    monkeypatch.chdir(tmp_path)
     Path("my crowd.csv").write_text("old")
     text = story(0, "my crowd.csv")
     assert os.listdir() == ["my crowd.csv"]
@@ -138,11 +137,9 @@ def test_the_crowd_can_be_saved_and_encoded_right_away(
     np.testing.assert_allclose(
         [float(row["confidence"]) for row in rows], 1 - crowd.annotations.uncertainty, atol=1e-12
     )
-    monkeypatch.setattr(sys, "argv", ["sle", "encode", "my crowd.csv", "-o", "out.csv"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 0
-    assert "8,985 rows, 10 labels" in capsys.readouterr().err
+    run = sle("encode", "my crowd.csv", "-o", "out.csv")
+    assert run.code == 0
+    assert "8,985 rows, 10 labels" in run.err
 
 
 @pytest.mark.parametrize(
@@ -162,16 +159,10 @@ def test_a_name_that_cannot_be_saved_to_is_refused_before_the_story(
     assert told == []
 
 
-def test_without_scikit_learn_it_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_without_scikit_learn_it_says_what_to_install(sle: Sle, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    monkeypatch.setattr(sys, "argv", ["sle", "demo"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 1
-    out, err = capsys.readouterr()
-    assert out == ""
+    code, out, err = sle("demo")
+    assert (code, out) == (1, "")
     assert re.search(r"error: .*scikit-learn.*pip install 'slencodings\[demo\]'", err)
 
 

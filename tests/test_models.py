@@ -42,16 +42,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def sle(monkeypatch, capsys, *words):
-    from slencodings.cli.main import main
-
-    monkeypatch.setattr("sys.argv", ["sle", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    out, err = capsys.readouterr()
-    return stop.value.code, out, err
-
-
 def test_features_come_in_the_order_of_the_items(here):
     wanted = ["i07", "elsewhere", "i03"]
     for source in ("X.npz", "X.csv"):
@@ -99,9 +89,9 @@ def test_features_that_cannot_be_used_are_told(here):
         read_features("no.npz", ["i00"])
 
 
-def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, monkeypatch, capsys):
+def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, sle):
     code, out, err = sle(
-        monkeypatch, capsys, "train", "crowd.csv", "--features", "X.npz", "--model",
+        "train", "crowd.csv", "--features", "X.npz", "--model",
         "m.safetensors", "--predictions", "p.csv", "--epochs", 30, "--gold", "gold",
         "-o", "row.json",
     )  # fmt: skip
@@ -118,7 +108,7 @@ def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, monkeypatch, cap
         total = sum(float(row[c]) for c in ("belief_no", "belief_yes", "uncertainty"))
         assert total == pytest.approx(1, abs=1e-6)
     code, out, err = sle(
-        monkeypatch, capsys, "evaluate", "crowd.csv", "--features", "X.csv", "--model",
+        "evaluate", "crowd.csv", "--features", "X.csv", "--model",
         "m.safetensors", "--gold", "gold", "--predictions", "q.csv",
     )  # fmt: skip
     assert code == 0, err
@@ -133,9 +123,9 @@ def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, monkeypatch, cap
 
 
 @pytest.mark.parametrize("objective", ["reverse_kl", "votes", "cross_entropy", "mtlsl"])
-def test_sle_train_learns_from_text_with_any_objective(here, monkeypatch, capsys, objective):
+def test_sle_train_learns_from_text_with_any_objective(here, sle, objective):
     code, out, err = sle(
-        monkeypatch, capsys, "train", "crowd.csv", "--features", "text.jsonl", "--text", "text",
+        "train", "crowd.csv", "--features", "text.jsonl", "--text", "text",
         "--model", "m.safetensors", "--objective", objective, "--epochs", 150, "--gold", "gold",
         *(["--trust", "learned"] if objective == "reverse_kl" else []),
     )  # fmt: skip
@@ -144,7 +134,7 @@ def test_sle_train_learns_from_text_with_any_objective(here, monkeypatch, capsys
     assert float(shown["micro_f1_gold"]) == 1
 
 
-def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, monkeypatch, capsys):
+def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, sle):
     (here / "m.safetensors").write_bytes(b"old")
     how = ["--features", "X.npz", "--model", "m.safetensors"]
     cases = {
@@ -154,19 +144,17 @@ def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, monkeypat
         ("--test", 0.99): "at least two items with features and annotations are needed",
     }
     for words, text in cases.items():
-        code, _, err = sle(monkeypatch, capsys, "train", "crowd.csv", *how, *words)
+        code, _, err = sle("train", "crowd.csv", *how, *words)
         assert code == 1
         assert text in err
         assert (here / "m.safetensors").read_bytes() == b"old"
-    code, _, err = sle(monkeypatch, capsys, "evaluate", "crowd.csv", *how)
+    code, _, err = sle("evaluate", "crowd.csv", *how)
     assert code == 1
     assert "m.safetensors" in err
 
 
-def test_a_model_is_not_scored_on_other_labels(here, monkeypatch, capsys):
+def test_a_model_is_not_scored_on_other_labels(here, sle):
     sle(
-        monkeypatch,
-        capsys,
         "train",
         "crowd.csv",
         "--features",
@@ -177,9 +165,7 @@ def test_a_model_is_not_scored_on_other_labels(here, monkeypatch, capsys):
         1,
     )
     (here / "other.csv").write_text("item,label\ni00,no\ni01,maybe\n")
-    code, _, err = sle(
-        monkeypatch, capsys, "evaluate", "other.csv", "--features", "X.npz", "--model", "m"
-    )
+    code, _, err = sle("evaluate", "other.csv", "--features", "X.npz", "--model", "m")
     assert code == 1
     assert "labels the model was trained on, no, yes; 1 others came, first 'maybe'" in err
     model = models.load("m")

@@ -3,15 +3,13 @@
 import csv
 import re
 import shlex
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from running import Sle
 
-from slencodings.cli.main import main
 from slencodings.datasets import crowd_table, digits_crowd
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -45,46 +43,35 @@ def save_crowd(images: int) -> None:
         writer.writerows(row for row in rows if row[0] < f"digit-{images:04}")
 
 
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """The command line takes over a signal; give it back."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-def run(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def run(command: str, sle: Sle) -> str:
+    """What is said on standard error by a command that works."""
     words = shlex.split(command, comments=True)
     if words[0] == "sle":
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as stop:
-            main()
-        assert stop.value.code == 0, command
-    else:
-        python = f"{shlex.quote(sys.executable)} "
-        subprocess.run(["bash", "-c", re.sub("^python ", python, command)], check=True)
+        code, _, said = sle(*words[1:])
+        assert code == 0, (command, said)
+        return said
+    python = f"{shlex.quote(sys.executable)} "
+    subprocess.run(["bash", "-c", re.sub("^python ", python, command)], check=True)
+    return ""
 
 
 @pytest.mark.slow
-def test_every_command_runs_in_the_order_of_the_text(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_every_command_runs_in_the_order_of_the_text(sle):
     save_crowd(330)
     commands = [command for command, _ in TYPED if reason(command) is None]
     assert len(commands) >= 14
     for command in commands:
-        run(command, monkeypatch)
+        run(command, sle)
     made = {"targets.parquet", "targets.csv", "evidence.parquet", "report.html"}
-    assert made | {"model.safetensors"} <= {path.name for path in tmp_path.iterdir()}
+    assert made | {"model.safetensors"} <= {path.name for path in Path().iterdir()}
 
 
-def test_what_is_shown_below_a_command_is_what_it_says(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_shown_below_a_command_is_what_it_says(sle):
     save_crowd(1797)
     sessions = [typed for typed in TYPED if typed[1]]
     assert sessions
     for command, shown in sessions:
-        run(command, monkeypatch)
-        assert capfd.readouterr().err == shown
+        assert run(command, sle) == shown
 
 
 @pytest.mark.parametrize("command", [c for c, _ in TYPED if reason(c) is not None])

@@ -1,17 +1,12 @@
 """`sle report` and the end of `sle demo`: one page, or one plain sentence and no page."""
 
-import io
 import re
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from running import Sle
 from test_report import QUICK, SUMMARISE
-
-from slencodings.cli import main as cli
 
 CSV = "item,annotator,label,confidence\n" + "".join(
     f"i{i},{who},{'yes' if (i + m) % 3 else 'no'},0.{5 + m}\n"
@@ -26,32 +21,16 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def sle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Any]:
-    """Run the command in a folder with crowd.csv in it: its exit code and what it said."""
-    monkeypatch.chdir(tmp_path)
+def sle(sle: Sle) -> Sle:
+    """Run the command in a folder with crowd.csv in it."""
     Path("crowd.csv").write_text(CSV)
-    before = signal.getsignal(signal.SIGTERM)
-
-    def run(*args: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["sle", *args])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CSV.encode())))
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert isinstance(stop.value.code, int)
-        return stop.value.code, err
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
+    return sle
 
 
-def test_the_command_writes_one_page(sle: Any):
+def test_the_command_writes_one_page(sle: Sle):
     Path("report.html").write_text("old")
-    code, told = sle("report", "crowd.csv", "-o", "report.html", "--seed", "3")
-    assert code == 0, told
+    code, out, told = sle("report", "crowd.csv", "-o", "report.html", "--seed", "3")
+    assert (code, out) == (0, ""), told
     assert re.search(r"wrote    report.html: a page of \d\.\d MB, to open in a browser\n", told)
     page = Path("report.html").read_text()
     assert "<title>crowd.csv – report</title>" in page
@@ -60,9 +39,8 @@ def test_the_command_writes_one_page(sle: Any):
     assert sorted(path.name for path in Path().iterdir()) == ["crowd.csv", "report.html"]
 
 
-def test_a_crowd_through_a_pipe_has_a_title_too(sle: Any):
-    code, told = sle("report", "-", "-o", "page.HTM", "-q")
-    assert (code, told) == (0, "")
+def test_a_crowd_through_a_pipe_has_a_title_too(sle: Sle):
+    assert sle("report", "-", "-o", "page.HTM", "-q", stdin=CSV.encode()) == (0, "", "")
     assert "<title>standard input – report</title>" in Path("page.HTM").read_text()
 
 
@@ -77,19 +55,20 @@ def test_a_crowd_through_a_pipe_has_a_title_too(sle: Any):
     ],
 )
 def test_what_cannot_be_done_is_refused_and_nothing_is_written(
-    sle: Any, args: tuple[str, ...], code: int, words: str
+    sle: Sle, args: tuple[str, ...], code: int, words: str
 ):
-    assert sle("report", "crowd.csv", *args)[0] == code
-    assert words in sle("report", "crowd.csv", *args)[1]
+    run = sle("report", "crowd.csv", *args)
+    assert (run.code, run.out) == (code, "")
+    assert words in run.err
     assert [path.name for path in Path().iterdir()] == ["crowd.csv"]
 
 
 def test_without_what_draws_charts_it_says_what_to_install(
-    sle: Any, monkeypatch: pytest.MonkeyPatch
+    sle: Sle, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    code, told = sle("report", "crowd.csv", "-o", "report.html")
-    assert code == 1
+    code, out, told = sle("report", "crowd.csv", "-o", "report.html")
+    assert (code, out) == (1, "")
     assert told.startswith("error: the charts of a report need vl-convert")
     assert "pip install 'slencodings[report]'" in told
 

@@ -1,7 +1,6 @@
 """Learn whom to trust on a sample of the items, and apply it to the whole table in its engine."""
 
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 
 import slencodings as sle
 from slencodings.aggregate import dawid_skene
-from slencodings.cli import main as cli
 from slencodings.metrics import jsd
 from slencodings.trust import Ridge, learn_trust, sample_items
 
@@ -241,7 +239,8 @@ def test_reliability_of_a_sample_serves_as_a_mapping_with_the_mean_for_the_rest(
     np.testing.assert_allclose(got, expected.uncertainty, rtol=0, atol=1e-12)
 
 
-def test_the_recipe_runs_from_the_command_line(tmp_path, monkeypatch, capfd):
+def test_the_recipe_runs_from_the_command_line(tmp_path, request):
+    run = request.getfixturevalue("sle")
     some = {name: x[:6000] for name, x in SAID.items()}
     text = {name: [f"{name}{v}" for v in x] for name, x in some.items()}
     whole = pa.table({"item": text["item"], "annotator": text["who"], "label": text["y"]})
@@ -250,17 +249,12 @@ def test_the_recipe_runs_from_the_command_line(tmp_path, monkeypatch, capfd):
         pq.write_table(whole.slice(2000 * part, 2000), tmp_path / "all" / f"{part}.parquet")
     small = sample_items(whole, item="item", annotator="annotator", share=0.3)
     pq.write_table(small, tmp_path / "sample.parquet")
-    monkeypatch.chdir(tmp_path)
-    for line in (
-        "sle encode sample.parquet -o sample-targets.parquet --trust learned "
-        "--save-trust trust.json",
-        "sle encode all/*.parquet -o targets.parquet --trust trust.json",
-    ):
-        monkeypatch.setattr(sys, "argv", line.split())
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert stop.value.code == 0, capfd.readouterr().err
-    assert re.search(r"learned +trust from", capfd.readouterr().err)
+    how = ["--trust", "learned", "--save-trust", "trust.json"]
+    code, _, told = run("encode", "sample.parquet", "-o", "sample-targets.parquet", *how)
+    assert code == 0, told
+    assert re.search(r"learned +trust from", told)
+    code, _, told = run("encode", "all/*.parquet", "-o", "targets.parquet", *how[:1], how[-1])
+    assert code == 0, told
     trust = sle.trust.Trust.from_json(Path("trust.json").read_text())
     roles = {"item": "item", "annotator": "annotator", "label": "label"}
     expected = sle.fuse_table(pl.from_arrow(whole), **roles, trust=trust).sort("item")

@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from hypothesis import strategies as st
 from strategies import one_in
 
 import slencodings
-from slencodings.cli import main as cli
 from slencodings.files.crowd import read_crowd
 from slencodings.files.encode import encode_file
 from slencodings.files.store import alone
@@ -640,24 +639,6 @@ def test_if_opinions_cannot_be_written_nothing_is_added(
 # The command line
 
 
-@pytest.fixture
-def sle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Callable[..., tuple[Any, str]]]:
-    """Run the command in an empty folder; its code and what it says."""
-    monkeypatch.chdir(tmp_path)
-    before = signal.getsignal(signal.SIGTERM)
-
-    def run(*words: str) -> tuple[Any, str]:
-        monkeypatch.setattr(sys, "argv", ["sle", *words])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code, capsys.readouterr().err
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
-
-
 def test_the_session_in_the_readme_gives_what_one_run_gives(sle: Any):
     table = crowd()
     Path("monday.csv").write_bytes(as_csv(part(table, range(30))))
@@ -675,19 +656,19 @@ def test_the_session_in_the_readme_gives_what_one_run_gives(sle: Any):
 
 def test_what_was_added_is_said_and_what_is_refused_tells_what_to_type(sle: Any):
     Path("a.csv").write_bytes(as_csv(crowd()))
-    code, said = sle("encode", "a.csv", "--into", "s.parquet")
+    code, _, said = sle("encode", "a.csv", "--into", "s.parquet")
     assert code == 0
     assert said.endswith("added    a.csv to s.parquet: 60 rows in 1 batch, 3 labels\n")
-    code, said = sle("encode", "a.csv", "--into", "s.parquet")
+    code, _, said = sle("encode", "a.csv", "--into", "s.parquet")
     assert code == 1
     assert "To count them twice pass --again; to write opinions, type: sle encode s.parq" in said
-    assert sle("encode", "a.csv", "--into", "s.parquet", "--again", "-q") == (0, "")
-    code, said = sle("encode", "a.csv", "--into", "s.parquet", "--confidence-scale", "1-5")
+    assert sle("encode", "a.csv", "--into", "s.parquet", "--again", "-q") == (0, "", "")
+    code, _, said = sle("encode", "a.csv", "--into", "s.parquet", "--confidence-scale", "1-5")
     assert (code, "has --confidence-scale 0-1, and --confidence-scale 1-5 came" in said) == (
         1,
         True,
     )
-    code, said = sle("encode", "s.parquet", "-o", "out.csv", "--smoothing", "0.5")
+    code, _, said = sle("encode", "s.parquet", "-o", "out.csv", "--smoothing", "0.5")
     assert (code, "has --smoothing 0.01, and --smoothing 0.5 came" in said) == (1, True)
     assert sorted(os.listdir()) == ["a.csv", "s.parquet"]
 
