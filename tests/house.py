@@ -40,7 +40,7 @@ HOUSE = [
             "crowds",
             "aggregate/",
             "a crowd to one answer per item, one file a method",
-            "annotations opinion",
+            "annotations choices opinion",
         ),
         (
             "crowds",

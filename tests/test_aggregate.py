@@ -249,5 +249,5 @@ def test_random_ties_need_a_generator():
 
 
 def test_an_unknown_tie_policy_is_refused():
-    with pytest.raises(ValueError, match=r"'first', 'random' or 'soft'; 'last' came"):
+    with pytest.raises(ValueError, match=r"one of first, random, soft; 'last' came"):
         majority_vote(votes([0, 1]), ties="last")

@@ -331,7 +331,7 @@ def test_a_hundred_thousand_annotations_of_one_item_and_one_other():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"level": "ratio"}, r"'nominal', 'ordinal' or 'interval'; 'ratio' came"),
+        ({"level": "ratio"}, r"one of nominal, ordinal, interval; 'ratio' came"),
         ({"bootstrap": 10}, r"bootstrap=10 needs a generator.*rng=None came.*default_rng"),
         ({"bootstrap": 10, "rng": 7}, r"needs a generator.*rng=7 came"),
         ({"bootstrap": -1, "rng": np.random.default_rng()}, r"must not be negative.*-1 and 0.95"),

@@ -212,7 +212,7 @@ def test_the_result_says_whether_it_converged():
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"method": "mcmc"}, r"`method` must be 'vb' or 'em'; 'mcmc' came"),
+        ({"method": "mcmc"}, r"`method` must be one of vb, em; 'mcmc' came"),
         ({"n_restarts": 0}, r"`n_restarts` must be a whole number of at least 1; 0 came"),
         ({"n_iter": -1}, r"`n_iter` must be a whole number"),
         ({"tol": -1}, r"`tol` must be a number of at least 0"),

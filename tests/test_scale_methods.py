@@ -14,7 +14,7 @@ from learning import crowd, make, seeds
 
 from slencodings.aggregate import crowdtruth, dawid_skene, glad, mace, one_coin
 from slencodings.aggregate.agreement import judgments
-from slencodings.aggregate.em import ballots, posterior
+from slencodings.aggregate.em import ballots_of, posterior
 from slencodings.annotations import Annotations
 from slencodings.progress import bar
 from slencodings.trust import Ridge, learn_trust
@@ -99,11 +99,11 @@ def test_codes_that_do_not_fit_into_32_bits_take_64():
     item = np.asarray([2**30 - 1, 0, 2**30 - 1])
     names = items, np.arange(2), np.arange(5)
     a = Annotations(item, np.asarray([1, 0, 0]), np.asarray([4, 2, 3]), np.zeros(3), *names)
-    said = ballots(a, use_confidence=True)
-    assert said.choice.tolist() == [2, (2**30 - 1) * 5 + 3, (2**30 - 1) * 5 + 4]
-    assert said.cell.tolist() == [2, 3, 9]
-    few = ballots(replace(a, items=np.arange(9), item=item % 9), use_confidence=True)
-    assert (said.choice.dtype, few.choice.dtype) == (np.int64, np.int32)
+    votes = ballots_of(a, use_confidence=True)
+    assert votes.choice.tolist() == [2, (2**30 - 1) * 5 + 3, (2**30 - 1) * 5 + 4]
+    assert votes.cell.tolist() == [2, 3, 9]
+    few = ballots_of(replace(a, items=np.arange(9), item=item % 9), use_confidence=True)
+    assert (votes.choice.dtype, few.choice.dtype) == (np.int64, np.int32)
 
 
 @given(seeds, st.sampled_from([1, 2, 5, 32, 33, 60]))

@@ -15,7 +15,7 @@ from learning import (
 )
 
 from slencodings.aggregate import sle, soft_vote
-from slencodings.aggregate.em import ballots
+from slencodings.aggregate.em import ballots_of
 from slencodings.aggregate.wawa import _votes, wawa, zero_based_skill
 
 both = pytest.mark.parametrize("method", [wawa, zero_based_skill])
@@ -61,7 +61,7 @@ def test_the_first_label_wins_a_tie_only_on_request():
 
 def test_votes_that_all_weigh_nothing_count_the_same():  # trap 8
     a = make([0, 0, 0, 1, 1], [0, 1, 1, 1, 2], [0, 1, 1, 2, 0], N=3)
-    votes, unlabelled = _votes(ballots(a, use_confidence=True), np.asarray([0, 0, 0.5]))
+    votes, unlabelled = _votes(ballots_of(a, use_confidence=True), np.asarray([0, 0, 0.5]))
     np.testing.assert_array_equal(votes, [[1, 2, 0], [0.5, 0, 0], [1, 1, 1]])
     assert unlabelled == 1
 
@@ -106,8 +106,8 @@ def test_zero_based_skill_ends_where_skill_is_agreement():
 @pytest.mark.parametrize(
     ("method", "how", "words"),
     [
-        (wawa, {"ties": "last"}, r"`ties` must be 'soft' or 'first'; 'last' came"),
-        (zero_based_skill, {"ties": None}, r"`ties` must be 'soft' or 'first'; None came"),
+        (wawa, {"ties": "last"}, r"`ties` must be one of soft, first; 'last' came"),
+        (zero_based_skill, {"ties": None}, r"`ties` must be one of soft, first; None came"),
         (zero_based_skill, {"n_iter": 0}, r"`n_iter` must be a whole number"),
         (zero_based_skill, {"tol": -1}, r"`tol` must be a number of at least 0"),
     ],

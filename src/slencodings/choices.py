@@ -46,8 +46,13 @@ Objective: TypeAlias = Literal[
 Trusted: TypeAlias = Literal["none", "learned"]
 # What further annotations are for.
 Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
-# What becomes of labels with equally many votes.
+# What becomes of labels with equally many votes, and without drawing lots.
 Ties: TypeAlias = Literal["first", "random", "soft"]
+FixedTies: TypeAlias = Literal["soft", "first"]
+# What labels are: names, an order, numbers.
+Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+# How MACE learns: by variational Bayes or by expectation maximisation.
+Inference: TypeAlias = Literal["vb", "em"]
 
 
 def words(choice: Any) -> tuple[str, ...]:

@@ -54,8 +54,8 @@ def bar(what: str = "learning") -> Iterator[Callable[[int, int], None]]:
     Examples
     --------
     >>> from slencodings import aggregate, from_table
-    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> with bar("Dawid-Skene") as progress:
     ...     found = aggregate.dawid_skene(crowd, progress=progress)
     """

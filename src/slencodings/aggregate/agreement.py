@@ -7,16 +7,15 @@ count here; say it with soft labels if it should.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.leave_one_out import leave_one_out
 from slencodings.annotations import Annotations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from slencodings.choices import Level, check_word
+from slencodings.opinion import Codes, Floats
 
 # One million items with five annotations each have as many; at 200 to 300 bytes a pair, 3 GB.
 MAX_PAIRS = 10_000_000
@@ -33,14 +32,14 @@ class Judgments(NamedTuple):
     row, label, value : arrays (E,), sorted by judgment and label: `value` > 0 for `label`
     """
 
-    item: Ints
-    annotator: Ints
-    row: Ints
-    label: Ints
+    item: Codes
+    annotator: Codes
+    row: Codes
+    label: Codes
     value: Floats
 
     @property
-    def peers(self) -> Ints:
+    def peers(self) -> Codes:
         """How many others judge the same item, (J,)."""
         return np.bincount(self.item)[self.item] - 1
 
@@ -113,7 +112,7 @@ def judgments(annotations: Annotations) -> Judgments:
     return Judgments(item, annotator, row, label, value)
 
 
-def pairs(item: Ints, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def pairs(item: Codes, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """All pairs of places in a sorted array that have the same item, the lower place first."""
     count = np.bincount(item)
     check_pairs(count, max_pairs=max_pairs, instead=instead)
@@ -124,7 +123,7 @@ def pairs(item: Ints, *, max_pairs: int, instead: str) -> tuple[NDArray[Any], ND
     return left, right
 
 
-def check_pairs(count: Ints, *, max_pairs: int, instead: str) -> None:
+def check_pairs(count: Codes, *, max_pairs: int, instead: str) -> None:
     """Refuse items with so many judgments that comparing them two by two takes too long."""
     total = int(np.sum(count * (count - 1) // 2))
     if total > max_pairs:
@@ -146,11 +145,11 @@ def spread(count: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return place, step
 
 
-def peer_agreement(said: Judgments, K: int) -> Floats:
+def peer_agreement(judged: Judgments, K: int) -> Floats:
     """The expected agreement of each judgment with one of its peers, (J,)."""
-    cell = np.unique(said.item[said.row] * K + said.label, return_inverse=True)[1]
-    together = said.value * leave_one_out(said.value, cell)
-    return np.bincount(said.row, together, len(said.item)) / said.peers
+    cell = np.unique(judged.item[judged.row] * K + judged.label, return_inverse=True)[1]
+    together = judged.value * leave_one_out(judged.value, cell)
+    return np.bincount(judged.row, together, len(judged.item)) / judged.peers
 
 
 def share_of_agreement(annotations: Annotations) -> Floats:
@@ -164,15 +163,17 @@ def share_of_agreement(annotations: Annotations) -> Floats:
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
-    ...         "label": ["yes", "yes", "no", "no", "no"]}
-    >>> share_of_agreement(from_table(said, item="item", annotator="who", label="label"))
+    >>> table = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
+    ...          "label": ["yes", "yes", "no", "no", "no"]}
+    >>> share_of_agreement(from_table(table, item="item", annotator="who", label="label"))
     array([0.75, 0.75, 0.  ])
     """
-    said = judgments(annotations).shared()
-    agreed = peer_agreement(said, len(annotations.labels))
+    judged = judgments(annotations).shared()
+    agreed = peer_agreement(judged, len(annotations.labels))
     M = len(annotations.annotators)
-    return _mean(np.bincount(said.annotator, agreed, M), np.bincount(said.annotator, minlength=M))
+    return _mean(
+        np.bincount(judged.annotator, agreed, M), np.bincount(judged.annotator, minlength=M)
+    )
 
 
 def g_index(annotations: Annotations) -> Floats:
@@ -186,9 +187,9 @@ def g_index(annotations: Annotations) -> Floats:
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
-    ...         "label": ["yes", "yes", "no", "no", "no"]}
-    >>> g_index(from_table(said, item="item", annotator="who", label="label"))
+    >>> table = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
+    ...          "label": ["yes", "yes", "no", "no", "no"]}
+    >>> g_index(from_table(table, item="item", annotator="who", label="label"))
     array([ 0.5,  0.5, -1. ])
     """
     p, K = share_of_agreement(annotations), len(annotations.labels)
@@ -209,38 +210,38 @@ def pairwise_kappa(annotations: Annotations, *, max_pairs: int = MAX_PAIRS) -> F
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 2, 2, 3, 3, 4, 4], "who": ["ann", "bob"] * 4,
-    ...         "label": [1, 1, 1, 1, 0, 0, 1, 0]}
-    >>> pairwise_kappa(from_table(said, item="item", annotator="who", label="label"))
+    >>> table = {"item": [1, 1, 2, 2, 3, 3, 4, 4], "who": ["ann", "bob"] * 4,
+    ...          "label": [1, 1, 1, 1, 0, 0, 1, 0]}
+    >>> pairwise_kappa(from_table(table, item="item", annotator="who", label="label"))
     array([0.5, 0.5])
     """
-    said, M, K = (
+    judged, M, K = (
         judgments(annotations).shared(),
         len(annotations.annotators),
         len(annotations.labels),
     )
-    once = said.once
-    total, weight = _kappa_with_strangers(said, once, M, K)
+    once = judged.once
+    total, weight = _kappa_with_strangers(judged, once, M, K)
 
     seen = np.flatnonzero(~once).astype(np.int32 if len(once) < 2**31 else np.intp)
     left, right = pairs(
-        said.item[seen],
+        judged.item[seen],
         max_pairs=max_pairs,
         instead="share_of_agreement and g_index need no pairs; or raise max_pairs.",
     )
     left, right = seen[left], seen[right]
-    who = said.annotator[left] * M + said.annotator[right]
+    who = judged.annotator[left] * M + judged.annotator[right]
     both, of, n = np.unique(who, return_inverse=True, return_counts=True)
-    at_left, vote_left = said.votes_of(left)
-    at_right, vote_right = said.votes_of(right)
-    same = said.value[vote_left] * said.look_up(right[at_left], said.label[vote_left])
+    at_left, vote_left = judged.votes_of(left)
+    at_right, vote_right = judged.votes_of(right)
+    same = judged.value[vote_left] * judged.look_up(right[at_left], judged.label[vote_left])
     p_o = np.bincount(of[at_left], same, len(both)) / n
     # The labels that either gave, for each two annotators: nothing of size K x K.
-    said_left = of[at_left] * K + said.label[vote_left]
-    said_right = of[at_right] * K + said.label[vote_right]
-    cells, cell = np.unique(np.concatenate([said_left, said_right]), return_inverse=True)
-    a = np.bincount(cell[: len(said_left)], said.value[vote_left], len(cells))
-    b = np.bincount(cell[len(said_left) :], said.value[vote_right], len(cells))
+    label_left = of[at_left] * K + judged.label[vote_left]
+    label_right = of[at_right] * K + judged.label[vote_right]
+    cells, cell = np.unique(np.concatenate([label_left, label_right]), return_inverse=True)
+    a = np.bincount(cell[: len(label_left)], judged.value[vote_left], len(cells))
+    b = np.bincount(cell[len(label_left) :], judged.value[vote_right], len(cells))
     p_e = np.bincount(cells // K, a * b, len(both)) / n**2
     kappa = np.where(p_e < _ONE, (p_o - p_e) / np.where(p_e < _ONE, 1 - p_e, 1), 1.0)
     for annotator in np.divmod(both, M):
@@ -250,21 +251,21 @@ def pairwise_kappa(annotations: Annotations, *, max_pairs: int = MAX_PAIRS) -> F
 
 
 def _kappa_with_strangers(
-    said: Judgments, once: NDArray[np.bool_], M: int, K: int
+    judged: Judgments, once: NDArray[np.bool_], M: int, K: int
 ) -> tuple[Floats, Floats]:
     """Sums over pairs that share one item only because one of the two is seen only there.
 
     Then p_o = p_e, so that kappa is 1 if both are sure of the same label and 0 if not: counts do.
     """
-    sure = said.value >= _ONE
-    row, key = said.row[sure], said.item[said.row[sure]] * K + said.label[sure]
+    sure = judged.value >= _ONE
+    row, key = judged.row[sure], judged.item[judged.row[sure]] * K + judged.label[sure]
     cell = np.unique(key, return_inverse=True)[1]
     same = np.where(once[row], np.bincount(cell)[cell] - 1.0, np.bincount(cell, once[row])[cell])
-    strangers = np.bincount(said.item, once)[said.item]
-    partners = np.where(once, said.peers, strangers)
+    strangers = np.bincount(judged.item, once)[judged.item]
+    partners = np.where(once, judged.peers, strangers)
     return (
-        np.bincount(said.annotator[row], same, M).astype(float),
-        np.bincount(said.annotator, partners, M).astype(float),
+        np.bincount(judged.annotator[row], same, M).astype(float),
+        np.bincount(judged.annotator, partners, M).astype(float),
     )
 
 
@@ -279,7 +280,7 @@ class Alpha(NamedTuple):
 def krippendorff_alpha(
     annotations: Annotations,
     *,
-    level: Literal["nominal", "ordinal", "interval"] = "nominal",
+    level: Level = "nominal",
     bootstrap: int = 0,
     coverage: float = 0.95,
     rng: np.random.Generator | None = None,
@@ -302,12 +303,11 @@ def krippendorff_alpha(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 2, 2, 3, 3], "label": ["a", "a", "b", "b", "a", "b"]}
-    >>> round(krippendorff_alpha(from_table(said, item="item", label="label")).alpha, 4)
+    >>> table = {"item": [1, 1, 2, 2, 3, 3], "label": ["a", "a", "b", "b", "a", "b"]}
+    >>> round(krippendorff_alpha(from_table(table, item="item", label="label")).alpha, 4)
     0.4444
     """
-    if level not in ("nominal", "ordinal", "interval"):
-        raise ValueError(f"`level` must be 'nominal', 'ordinal' or 'interval'; {level!r} came.")
+    check_word("level", level, Level)
     if bootstrap and not isinstance(rng, np.random.Generator):
         raise ValueError(
             f"bootstrap={bootstrap} needs a generator to draw from; rng={rng!r} came. "
@@ -334,16 +334,16 @@ class _Counts(NamedTuple):
     """Labels on the N items that have two annotations: C cells of an item and a label."""
 
     size: Floats  # (N,), annotations
-    item: Ints  # (C,)
-    label: Ints  # (C,)
+    item: Codes  # (C,)
+    label: Codes  # (C,)
     votes: Floats  # (C,)
     place: Floats | None  # (K,): where labels lie on a scale; None if nowhere
     ranked: bool  # ... or where they rank, which depends on the counts
-    soft: tuple[Ints, Floats] | None  # item and label distribution of each annotation
+    soft: tuple[Codes, Floats] | None  # item and label distribution of each annotation
     K: int
 
 
-def _count(annotations: Annotations, level: str) -> _Counts:
+def _count(annotations: Annotations, level: Level) -> _Counts:
     K = len(annotations.labels)
     size = np.bincount(annotations.item, minlength=len(annotations.items))
     paired = size > 1

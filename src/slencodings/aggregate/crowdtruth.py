@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, check_pairs, judgments, spread
 from slencodings.aggregate.leave_one_out import leave_one_out
-from slencodings.aggregate.result import Aggregate, Progress
+from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from slencodings.opinion import Codes, Floats
 
 _EPS = 1e-8  # SMALL_NUMBER_CONST of the package, which results depend on
 # Each is listed both ways at 6 bytes a way (13 where labels are soft): 3 GB.
@@ -31,7 +29,7 @@ def crowdtruth(
     tol: float = 1e-3,
     max_iter: int = 1000,
     max_pairs: int = MAX_PAIRS,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Aggregate:
     """CrowdTruth 2.0: votes weighted by annotator quality (Dumitrache et al. 2018).
 
@@ -53,9 +51,9 @@ def crowdtruth(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 1, 2, 2, 2], "who": ["ann", "bob", "cyd"] * 2,
-    ...         "label": ["yes", "yes", "no", "no", "no", "no"]}
-    >>> crowdtruth(from_table(said, item="item", annotator="who", label="label")).reliability
+    >>> table = {"item": [1, 1, 1, 2, 2, 2], "who": ["ann", "bob", "cyd"] * 2,
+    ...          "label": ["yes", "yes", "no", "no", "no", "no"]}
+    >>> crowdtruth(from_table(table, item="item", annotator="who", label="label")).reliability
     array([0.83993335, 0.83993335, 0.45753616])
     """
     if not (tol > 0 and max_iter >= 1):
@@ -64,8 +62,8 @@ def crowdtruth(
             "Leave them out for the usual 0.001 and 1000."
         )
     N, M, K = len(annotations.items), len(annotations.annotators), len(annotations.labels)
-    said = judgments(annotations)
-    shared = said.shared()
+    judged = judgments(annotations)
+    shared = judged.shared()
     items, item = _renumbered(shared.item)
     people, annotator = _renumbered(shared.annotator)
     shared = shared._replace(item=item, annotator=annotator)
@@ -88,8 +86,8 @@ def crowdtruth(
     wqs = np.clip(now.annotator, 0, 1)
     reliability = np.full(M, np.mean(wqs) if len(wqs) else 1.0)
     reliability[people] = wqs
-    probability, score, unweighted = _scores(said, reliability, N, K)
-    labelled = len(np.unique(said.item))
+    probability, score, unweighted = _scores(judged, reliability, N, K)
+    labelled = len(np.unique(judged.item))
     details = {
         "item_quality": _scatter(items, now.item, N),
         "annotator_quality": _scatter(people, now.annotator, M),
@@ -100,7 +98,7 @@ def crowdtruth(
         "initial_item_quality": _scatter(items, initial.item, N),
         "initial_annotator_quality": _scatter(people, initial.annotator, M),
         "initial_label_quality": initial.label,
-        "initial_label_score": _scores(said, np.ones(M), N, K)[1],
+        "initial_label_score": _scores(judged, np.ones(M), N, K)[1],
         "iterations": iterations,
         "converged": converged,
         "unweighted": unweighted,
@@ -121,8 +119,8 @@ def sentence_relation_score(annotations: Annotations, *, normalize: bool = False
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1] * 7, "label": ["yes"] * 4 + ["no"] * 3}
-    >>> sentence_relation_score(from_table(said, item="item", label="label")).probability
+    >>> table = {"item": [1] * 7, "label": ["yes"] * 4 + ["no"] * 3}
+    >>> sentence_relation_score(from_table(table, item="item", label="label")).probability
     array([[0.6, 0.8]])
     """
     n = annotations.sums()
@@ -150,52 +148,52 @@ class _Votes(NamedTuple):
     """
 
     items: slice  # which of all items; in `item` and `cell_item` the first is 0
-    item: Ints  # (J,)
-    annotator: Ints  # (J,)
+    item: Codes  # (J,)
+    annotator: Codes  # (J,)
     once: NDArray[np.bool_]  # (J,)
-    row: Ints  # (E,)
-    label: Ints  # (E,)
+    row: Codes  # (E,)
+    label: Codes  # (E,)
     value: Floats  # (E,)
-    cell: Ints  # (E,)
+    cell: Codes  # (E,)
     lone: NDArray[np.bool_]  # (E,), whether it is all of its judgment
-    cell_item: Ints  # (C,)
-    cell_label: Ints  # (C,)
+    cell_item: Codes  # (C,)
+    cell_label: Codes  # (C,)
 
 
-def _votes(said: Judgments, K: int) -> Iterator[_Votes]:
+def _votes(judged: Judgments, K: int) -> Iterator[_Votes]:
     """All votes, in blocks of items."""
-    once, rows = said.once, np.cumsum(np.bincount(said.item))
+    once, rows = judged.once, np.cumsum(np.bincount(judged.item))
     # At least as many rows as annotators, so that sums by annotator take no longer than the rest.
-    for start, end in _blocks(rows, max(_BLOCK, int(np.max(said.annotator, initial=0)))):
+    for start, end in _blocks(rows, max(_BLOCK, int(np.max(judged.annotator, initial=0)))):
         first, last = int(rows[start - 1]) if start else 0, int(rows[end - 1])
-        low, high = np.searchsorted(said.row, [first, last])
+        low, high = np.searchsorted(judged.row, [first, last])
         some = Judgments(
-            said.item[first:last] - start,
-            said.annotator[first:last],
-            said.row[low:high] - first,
-            said.label[low:high],
-            said.value[low:high],
+            judged.item[first:last] - start,
+            judged.annotator[first:last],
+            judged.row[low:high] - first,
+            judged.label[low:high],
+            judged.value[low:high],
         )
         yield _votes_of_block(some, K, once[first:last], slice(start, end))
 
 
-def _votes_of_block(said: Judgments, K: int, once: NDArray[np.bool_], items: slice) -> _Votes:
-    cells, cell = np.unique(said.item[said.row] * K + said.label, return_inverse=True)
+def _votes_of_block(judged: Judgments, K: int, once: NDArray[np.bool_], items: slice) -> _Votes:
+    cells, cell = np.unique(judged.item[judged.row] * K + judged.label, return_inverse=True)
     cell_item, cell_label = np.divmod(cells, K)
-    lone = np.bincount(said.row, minlength=len(said.item)) == 1
+    lone = np.bincount(judged.row, minlength=len(judged.item)) == 1
     wide = np.flatnonzero(~lone)
     labels_of = np.bincount(cell_item, minlength=items.stop - items.start)
     first = np.cumsum(labels_of) - labels_of
-    place, step = spread(labels_of[said.item[wide]])
+    place, step = spread(labels_of[judged.item[wide]])
     wide_row = wide[place]
-    wide_cell = first[said.item[wide_row]] + step
-    wide_value = said.look_up(wide_row, cell_label[wide_cell])
-    keep = lone[said.row]
-    row = np.concatenate([said.row[keep], wide_row])
+    wide_cell = first[judged.item[wide_row]] + step
+    wide_value = judged.look_up(wide_row, cell_label[wide_cell])
+    keep = lone[judged.row]
+    row = np.concatenate([judged.row[keep], wide_row])
     cell = np.concatenate([cell[keep], wide_cell])
-    value = np.concatenate([said.value[keep], wide_value])
+    value = np.concatenate([judged.value[keep], wide_value])
     return _Votes(
-        items, said.item, said.annotator, once, row, cell_label[cell], value, cell, lone[row],
+        items, judged.item, judged.annotator, once, row, cell_label[cell], value, cell, lone[row],
         cell_item, cell_label,
     )  # fmt: skip
 
@@ -213,13 +211,13 @@ class _Pairs(NamedTuple):
     first: NDArray[np.bool_]  # (P,), whether it is the first of its i, j and label
     same: NDArray[Any]  # (P,), what i gives to the label
     annotators: slice  # i
-    groups: Ints  # how many j and labels each i has
+    groups: Codes  # how many j and labels each i has
 
 
-def _pairs(said: Judgments, K: int, max_pairs: int) -> Iterator[_Pairs]:
+def _pairs(judged: Judgments, K: int, max_pairs: int) -> Iterator[_Pairs]:
     """All pairs of judgments of an item, both ways, in blocks of annotators."""
-    seen = np.flatnonzero(~said.once)
-    item, annotator = said.item[seen], said.annotator[seen]
+    seen = np.flatnonzero(~judged.once)
+    item, annotator = judged.item[seen], judged.annotator[seen]
     n = np.bincount(item)
     check_pairs(
         n,
@@ -227,10 +225,10 @@ def _pairs(said: Judgments, K: int, max_pairs: int) -> Iterator[_Pairs]:
         instead="Pass open_ended=True, which needs none, or raise max_pairs.",
     )
     M = int(np.max(annotator, initial=-1)) + 1
-    count = np.bincount(said.row, minlength=len(said.item))
+    count = np.bincount(judged.row, minlength=len(judged.item))
     vote = np.cumsum(count) - count
     # A bool takes an eighth of the room.
-    hard = bool(np.all(said.value == 1)) and bool(np.all(count == 1))
+    hard = bool(np.all(judged.value == 1)) and bool(np.all(count == 1))
     order, start = np.argsort(annotator, kind="stable"), np.cumsum(n) - n
     rows = np.concatenate([[0], np.cumsum(np.bincount(annotator))])
     for low, high in _blocks(np.cumsum(np.bincount(annotator, n[item] - 1)), 8 * _BLOCK):
@@ -243,18 +241,18 @@ def _pairs(said: Judgments, K: int, max_pairs: int) -> Iterator[_Pairs]:
         if not hard:
             place, step = spread(count[j])
             i, given = i[place], given[place] + step
-        who, label = said.annotator[said.row[given]], said.label[given]
-        key = ((said.annotator[i] - low) * M + who) * K + label
+        who, label = judged.annotator[judged.row[given]], judged.label[given]
+        key = ((judged.annotator[i] - low) * M + who) * K + label
         by = np.argsort(key)
         first = np.diff(key[by], prepend=-1) > 0
-        same = said.label[vote[i]] == label if hard else said.look_up(i, label)
-        groups = np.bincount(said.annotator[i[by[first]]] - low, minlength=high - low)
-        small = given.astype(np.int32 if len(said.row) < 2**31 else np.intp)
+        same = judged.label[vote[i]] == label if hard else judged.look_up(i, label)
+        groups = np.bincount(judged.annotator[i[by[first]]] - low, minlength=high - low)
+        small = given.astype(np.int32 if len(judged.row) < 2**31 else np.intp)
         yield _Pairs(small[by], first, same[by], slice(low, high), groups)
 
 
 def _update(
-    said: Judgments, blocks: list[_Votes], pairs: list[_Pairs] | None, old: _Quality
+    judged: Judgments, blocks: list[_Votes], pairs: list[_Pairs] | None, old: _Quality
 ) -> _Quality:
     """One iteration, all from the qualities `old`: Jacobi's way."""
     M, K = len(old.annotator), len(old.label)
@@ -292,16 +290,16 @@ def _update(
         if pairs is not None and votes.once.any():
             shares += _shares_with_strangers(votes, old, peers, own, rest)
     WWA, WUA = _ratio(agreed, could_agree), _ratio(fitted, could_fit)
-    AQS = old.label if pairs is None else _label_quality(said, pairs, old, *shares)
+    AQS = old.label if pairs is None else _label_quality(judged, pairs, old, *shares)
     return _Quality(UQS, WWA * WUA, AQS, WWA, WUA)
 
 
 def _label_quality(
-    said: Judgments, pairs: list[_Pairs], old: _Quality, total: Floats, weights: Floats
+    judged: Judgments, pairs: list[_Pairs], old: _Quality, total: Floats, weights: Floats
 ) -> Floats:
     """AQS_k: if j gives k, does i? The mean over ordered pairs of annotators."""
-    K, worth = len(old.label), old.item[said.item[said.row]] * said.value
-    w = old.annotator[said.annotator[said.row]]
+    K, worth = len(old.label), old.item[judged.item[judged.row]] * judged.value
+    w = old.annotator[judged.annotator[judged.row]]
     for some in pairs:
         start = np.flatnonzero(some.first)
         vote, given = some.vote[start], worth[some.vote]
@@ -310,8 +308,8 @@ def _label_quality(
         w_i = np.repeat(old.annotator[some.annotators], some.groups)
         weight = np.where(given > 0, w_i * w[vote], 0)
         share = both / np.where(given > 0, given, 1)
-        total = total + np.bincount(said.label[vote], weight * share, K)
-        weights = weights + np.bincount(said.label[vote], weight, K)
+        total = total + np.bincount(judged.label[vote], weight * share, K)
+        weights = weights + np.bincount(judged.label[vote], weight, K)
     known = weights > _EPS
     return np.where(known, np.maximum(total / np.where(known, weights, 1), _EPS), _EPS)
 
@@ -332,16 +330,16 @@ def _shares_with_strangers(
     return np.stack([np.bincount(votes.label, x, K) for x in given], dtype=float)
 
 
-def _scores(said: Judgments, weight: Floats, N: int, K: int) -> tuple[Floats, Floats, int]:
+def _scores(judged: Judgments, weight: Floats, N: int, K: int) -> tuple[Floats, Floats, int]:
     """Label distributions (N, K), raw label scores (N, K), and how many items went unweighted."""
-    count = np.bincount(said.item, minlength=N)
-    w = np.where(count[said.item] > 1, weight[said.annotator], 1.0)
-    mass = np.bincount(said.item, w, N)
-    cell = said.item[said.row] * K + said.label
-    total = np.bincount(cell, w[said.row] * said.value, N * K).reshape(N, K)
+    count = np.bincount(judged.item, minlength=N)
+    w = np.where(count[judged.item] > 1, weight[judged.annotator], 1.0)
+    mass = np.bincount(judged.item, w, N)
+    cell = judged.item[judged.row] * K + judged.label
+    total = np.bincount(cell, w[judged.row] * judged.value, N * K).reshape(N, K)
     score = np.where(count[:, None] > 0, total / np.maximum(mass, _EPS)[:, None], np.nan)
     unweighted = (mass < _EPS) & (count > 0)
-    plain = np.bincount(cell, said.value, N * K).reshape(N, K)
+    plain = np.bincount(cell, judged.value, N * K).reshape(N, K)
     total = np.where(unweighted[:, None], plain, total)
     silent = np.sum(total, axis=-1) == 0
     total[silent] = 1
@@ -356,13 +354,13 @@ def _change(a: _Quality, b: _Quality) -> float:
     return max(float(np.max(np.abs(x - y))) for x, y in zip(a[:3], b[:3], strict=True))
 
 
-def _renumbered(codes: Ints) -> tuple[Ints, Ints]:
+def _renumbered(codes: Codes) -> tuple[Codes, Codes]:
     """The codes that occur, ascending, and the place of each among them."""
     there = np.bincount(codes) > 0
     return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
-def _scatter(at: Ints, value: Floats, n: int) -> NDArray[Any]:
+def _scatter(at: Codes, value: Floats, n: int) -> NDArray[Any]:
     """NaN for those who are not there."""
     result = np.full(n, np.nan)
     result[at] = value

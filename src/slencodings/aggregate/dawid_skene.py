@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from slencodings.aggregate.em import (
     EXPECTED_ACCURACY,
     FLOOR,
-    Floats,
-    ballots,
+    Gold,
+    above_chance,
+    ballots_of,
     check_steps,
     check_strength,
-    class_prior,
     gold_codes,
-    pin,
-    posterior,
-    safe_log,
+    learn_by_em,
 )
-from slencodings.aggregate.result import Aggregate, Progress
+from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
+from slencodings.opinion import Floats
 
 
 def dawid_skene(
@@ -29,9 +26,9 @@ def dawid_skene(
     n_iter: int = 100,
     tol: float = 1e-5,
     prior_strength: float = 1.0,
-    gold: Any = None,
+    gold: Gold = None,
     use_confidence: bool = True,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Aggregate:
     """Infer the truth and each annotator's confusions by EM (Dawid & Skene 1979).
 
@@ -56,54 +53,39 @@ def dawid_skene(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> dawid_skene(crowd).reliability.round(2)
     array([0.95, 0.95, 0.45])
     """
     check_steps(n_iter, tol)
     check_strength("prior_strength", prior_strength, "0 turns it off.")
     known = gold_codes(annotations, gold)
-    said = ballots(annotations, use_confidence=use_confidence)
-    N, M, K = said.shape
-    A = said.table(said.item, said.cell, (N, M * K))
-    votes = said.by_choice(said.weight)
-    seen = said.by_cell(said.weight)[:, :, None] > 0
-    cast = np.sum(votes, axis=-1, keepdims=True)
-    weight = max(float(np.sum(said.weight)), 1)
-    del said
-    informed = (cast[:, 0] > 0) | (known >= 0)
-    used = np.sum(votes, axis=0) + np.bincount(known[known >= 0], minlength=K)
+    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    N, M, K = ballots.shape
+    A = ballots.table(ballots.item, ballots.cell, (N, M * K))
+    votes = ballots.by_choice(ballots.weight)
+    used = ballots.by_cell(ballots.weight)[:, :, None] > 0
+    del ballots
 
     c = EXPECTED_ACCURACY
     pseudo = prior_strength * np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
 
-    def fit(q: Floats) -> tuple[Floats, Floats]:
-        mass: Floats = (A.T @ q).reshape(M, K, K) + pseudo
+    def fit(q: Floats) -> Floats:
+        mass = (A.T @ q).reshape(M, K, K) + pseudo
         if prior_strength == 0:
             # Only labels that an annotator used can be impossible by accident.
-            mass = np.where(seen, np.maximum(mass, FLOOR), 0)
+            mass = np.where(used, np.maximum(mass, FLOOR), 0)
         total = np.sum(mass, axis=1, keepdims=True)
-        E = np.divide(mass, total, out=np.full(mass.shape, 1 / K), where=total > 0)
-        return class_prior(q, informed, used), E
+        return np.divide(mass, total, out=np.full(mass.shape, 1 / K), where=total > 0)
 
-    q = np.divide(votes, cast, out=votes, where=cast > 0)
-    pin(q, known)
-    p, E = fit(q)
-    bounds: list[float] = []
-    converged = False
-    while len(bounds) < n_iter and not converged:
+    def log_likelihood(E: Floats) -> tuple[Floats, float]:
         log_E = np.log(E, out=np.zeros(E.shape), where=E > 0)
-        log_joint = A @ log_E.reshape(M * K, K)
-        log_joint += safe_log(p)
-        q, evidence = posterior(log_joint, known)
-        # After the E-step the bound is the evidence itself, each item's prior counted once.
-        bounds.append(float(np.sum(evidence) + np.sum(pseudo * log_E)))
-        p, E = fit(q)
-        gain = bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
-        converged = bool(abs(gain) < tol * weight)
-        if progress is not None:
-            progress(len(bounds), n_iter)
+        return A @ log_E.reshape(M * K, K), float(np.sum(pseudo * log_E))
+
+    q, p, E, elbo, converged = learn_by_em(
+        votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress
+    )
     accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
     return Aggregate(
         q,
@@ -112,18 +94,8 @@ def dawid_skene(
             "kappa": above_chance(accuracy, (E @ p) @ p),
             "confusion": np.swapaxes(E, 1, 2),
             "prior": p,
-            "elbo": np.asarray(bounds),
+            "elbo": elbo,
             "converged": converged,
-            "iterations": len(bounds),
+            "iterations": len(elbo),
         },
     )
-
-
-def above_chance(accuracy: Floats, chance: Floats) -> Floats:
-    """How much of the way from chance to certainty: (accuracy - chance) / (1 - chance), at most 1.
-
-    0 where chance alone is always right: there is no skill to see.
-    """
-    room = 1 - chance
-    gained = np.divide(accuracy - chance, room, out=np.zeros(room.shape), where=room > 1e-12)
-    return np.minimum(gained, 1)

@@ -1,22 +1,24 @@
-"""What the methods that learn from the whole crowd share: weighted votes, gold and checks."""
+"""What the methods that learn from the whole crowd share: weighted votes, gold, EM and checks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.aggregate.result import OnStep
 from slencodings.annotations import Annotations
+from slencodings.opinion import Codes, Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+# The known labels: by item, or as positions (N,) with -1 where there is none.
+Gold: TypeAlias = Mapping[Any, Any] | Sequence[int] | NDArray[np.integer[Any]] | None
 
 # Below this a probability or a mass counts as this, so that one slip condemns no label for ever.
 FLOOR = 1e-10
@@ -84,7 +86,7 @@ def _sums(codes: NDArray[Any], value: Floats, size: int) -> Floats:
     return np.bincount(codes, value, size).astype(float, copy=False)
 
 
-def ballots(annotations: Annotations, *, use_confidence: bool) -> Ballots:
+def ballots_of(annotations: Annotations, *, use_confidence: bool) -> Ballots:
     """Split annotations into votes of weight 1 - uncertainty, or 1; those of weight 0 drop out."""
     a = annotations
     N, M, K = len(a.items), len(a.annotators), len(a.labels)
@@ -102,7 +104,7 @@ def ballots(annotations: Annotations, *, use_confidence: bool) -> Ballots:
     return Ballots(item, annotator, item * K + label, annotator * K + label, weight, (N, M, K))
 
 
-def gold_codes(annotations: Annotations, gold: Any) -> Codes:
+def gold_codes(annotations: Annotations, gold: Gold) -> Codes:
     """The known label of each item (N,), -1 where there is none.
 
     Takes a mapping from item to label, an integer array (N,) of positions in `labels` with -1 for
@@ -183,6 +185,78 @@ def class_prior(probability: Floats, informed: NDArray[np.bool_], used: Floats) 
     prior = np.mean(probability[informed] if not informed.all() else probability, axis=0)
     prior = np.where(used > 0, np.maximum(prior, FLOOR), 0)
     return prior / np.sum(prior)
+
+
+class Learned(NamedTuple):
+    """Where EM led.
+
+    Attributes
+    ----------
+    probability : array (N, K), of each label given the votes
+    prior : array (K,), how common each label is
+    annotators : array (M, ...), what each is like
+    elbo : array, the log-posterior in each iteration
+    converged : bool
+    """
+
+    probability: Floats
+    prior: Floats
+    annotators: Floats
+    elbo: Floats
+    converged: bool
+
+
+def learn_by_em(
+    votes: Floats,
+    gold: Codes,
+    fit: Callable[[Floats], Floats],
+    log_likelihood: Callable[[Floats], tuple[Floats, float]],
+    *,
+    n_iter: int,
+    tol: float,
+    progress: OnStep | None,
+) -> Learned:
+    """Learn the truth q and what annotators are like in turn, from the shares of votes.
+
+    q_ic ~ p_c exp(l_ic),   p = mean q,   annotators = fit(q),   l = log_likelihood(annotators)
+
+    Parameters
+    ----------
+    votes : array (N, K), weighted; it is written over
+    log_likelihood : of each item's votes if a label is true, (N, K), and beside it the part of the
+        log-posterior that is the same whatever is true
+    """
+    K, known = votes.shape[1], gold >= 0
+    cast = np.sum(votes, axis=-1, keepdims=True)
+    informed = (cast[:, 0] > 0) | known
+    used = np.sum(votes, axis=0) + np.bincount(gold[known], minlength=K)
+    enough = tol * max(float(np.sum(cast)), 1)
+    q = np.divide(votes, cast, out=votes, where=cast > 0)
+    pin(q, gold)
+    p, annotators = class_prior(q, informed, used), fit(q)
+    bounds: list[float] = []
+    converged = False
+    while len(bounds) < n_iter and not converged:
+        log_joint, rest = log_likelihood(annotators)
+        log_joint += safe_log(p)
+        q, evidence = posterior(log_joint, gold)
+        # After the E-step the bound is the evidence itself, each item's prior counted once.
+        bounds.append(float(np.sum(evidence)) + rest)
+        p, annotators = class_prior(q, informed, used), fit(q)
+        converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < enough
+        if progress is not None:
+            progress(len(bounds), n_iter)
+    return Learned(q, p, annotators, np.asarray(bounds), converged)
+
+
+def above_chance(accuracy: Floats, chance: Floats) -> Floats:
+    """How much of the way from chance to certainty: (accuracy - chance) / (1 - chance), at most 1.
+
+    0 where chance alone is always right: there is no skill to see.
+    """
+    room = 1 - chance
+    gained = np.divide(accuracy - chance, room, out=np.zeros(room.shape), where=room > 1e-12)
+    return np.minimum(gained, 1)
 
 
 def safe_log(x: Floats) -> Floats:

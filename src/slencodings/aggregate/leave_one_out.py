@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from slencodings.opinion import Codes, Floats
 
 
 def leave_one_out(value: Floats, group: Codes) -> Floats:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from slencodings.aggregate.em import (
-    Codes,
-    Floats,
-    ballots,
+    Gold,
+    ballots_of,
     check_count,
     check_steps,
     gold_codes,
     posterior,
 )
-from slencodings.aggregate.result import Aggregate, Progress
+from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
+from slencodings.choices import Inference, check_word
+from slencodings.opinion import Codes, Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
 # Hovy et al.'s own: pseudo-counts of a strategy in VB, and of anything in EM (over K).
 _STRATEGY_PRIOR = 10.0
 _EM_SMOOTHING = 0.01
+
+
+class _Cast(NamedTuple):
+    """The votes by choice and cell (N K, M K), their sums by cell (M, K), and gold (N,)."""
+
+    table: csr_array
+    votes: Floats
+    gold: Codes
 
 
 class _Run(NamedTuple):
@@ -40,16 +50,16 @@ class _Run(NamedTuple):
 def mace(
     annotations: Annotations,
     *,
-    method: Literal["vb", "em"] = "vb",
+    method: Inference = "vb",
     n_restarts: int = 10,
     n_iter: int = 50,
     tol: float = 1e-6,
     theta_prior: tuple[float, float] = (0.5, 0.5),
-    gold: Any = None,
+    gold: Gold = None,
     use_confidence: bool = True,
     rng: np.random.Generator | None = None,
     initial: tuple[Any, Any] | None = None,
-    progress: Progress | None = None,
+    progress: OnStep | None = None,
 ) -> Aggregate:
     """Infer the truth, who knows it and what the others say instead (Hovy et al. 2013).
 
@@ -75,37 +85,43 @@ def mace(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> mace(crowd, method="em").probability.round(2)
     array([[1., 0.],
            [0., 1.]])
     """
-    if method not in ("vb", "em"):
-        raise ValueError(f"`method` must be 'vb' or 'em'; {method!r} came.")
+    check_word("method", method, Inference)
     check_count("n_restarts", n_restarts)
     check_steps(n_iter, tol)
     prior = _check_prior(theta_prior)
     known = gold_codes(annotations, gold)
-    said = ballots(annotations, use_confidence=use_confidence)
-    N, M, K = said.shape
+    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    N, M, K = ballots.shape
     if initial is None:
         draw = np.random.default_rng(0) if rng is None else rng
         starts = [_draw(M, K, draw) for _ in range(n_restarts)]
     else:
         starts = [_check_initial(initial, M, K)]
-    A = said.table(said.choice, said.cell, (N * K, M * K))
-    votes = said.by_cell(said.weight)
-    del said
-    best, best_at, scores = None, 0, []
-    report = progress or (lambda done, total: None)
+    A = ballots.table(ballots.choice, ballots.cell, (N * K, M * K))
+    cast = _Cast(A, ballots.by_cell(ballots.weight), known)
+    del ballots
+
+    def update(knew: Floats, guessed: Floats) -> tuple[Floats, Floats]:
+        counts = np.stack([np.sum(guessed, axis=1), np.sum(knew, axis=1)], axis=1)
+        if method == "vb":
+            return _geometric_mean(counts + prior), _geometric_mean(guessed + _STRATEGY_PRIOR)
+        return _mean(counts + _EM_SMOOTHING / K), _mean(guessed + _EM_SMOOTHING / K)
+
+    def report(at: int, done: int) -> None:
+        if progress is not None:
+            progress(at * n_iter + done, len(starts) * n_iter)
+
+    best, best_at = None, 0
+    scores: list[float] = []
     for at, start in enumerate(starts):
-
-        def step(done: int, at: int = at) -> None:
-            report(at * n_iter + done, len(starts) * n_iter)
-
-        run = _learn(A, votes, known, *start, method, n_iter, tol, prior, step)
-        step(n_iter)
+        run = _learn(cast, start, update, n_iter=n_iter, tol=tol, on_step=partial(report, at))
+        report(at, n_iter)
         scores.append(run.history[-1])
         if best is None or run.history[-1] > best.history[-1]:
             best, best_at = run, at
@@ -126,18 +142,16 @@ def mace(
 
 
 def _learn(
-    A: csr_array,
-    votes: Floats,
-    gold: Codes,
-    behaviour: Floats,
-    strategy: Floats,
-    method: str,
+    cast: _Cast,
+    start: tuple[Floats, Floats],
+    update: Callable[[Floats, Floats], tuple[Floats, Floats]],
+    *,
     n_iter: int,
     tol: float,
-    theta_prior: Floats,
-    step: Callable[[int], None],
+    on_step: Callable[[int], None],
 ) -> _Run:
-    """From one start; A (N K, M K) has the votes by choice and cell, `votes` (M, K) their sums."""
+    """From one start; `update` makes behaviour and strategy of what annotators knew and guessed."""
+    (A, votes, gold), (behaviour, strategy) = cast, start
     N, K = len(gold), votes.shape[1]
     history: list[float] = []
     while True:
@@ -153,16 +167,9 @@ def _learn(
         if converged or len(history) > n_iter:
             return _Run(behaviour, strategy, q, history, converged)
         knew = (A.T @ q.ravel()).reshape(votes.shape) * (know / (guess + know))
-        guessed = votes - knew
-        counts = np.stack([np.sum(guessed, axis=1), np.sum(knew, axis=1)], axis=1)
-        if method == "vb":
-            behaviour = _geometric_mean(counts + theta_prior)
-            strategy = _geometric_mean(guessed + _STRATEGY_PRIOR)
-        else:
-            behaviour = _mean(counts + _EM_SMOOTHING / K)
-            strategy = _mean(guessed + _EM_SMOOTHING / K)
+        behaviour, strategy = update(knew, votes - knew)
         if len(history) < n_iter:
-            step(len(history))
+            on_step(len(history))
 
 
 def _mean(counts: Floats) -> Floats:

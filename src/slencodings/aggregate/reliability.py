@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slencodings.aggregate.agreement import judgments, peer_agreement
 from slencodings.annotations import Annotations
-from slencodings.opinion import Opinion
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from slencodings.opinion import Codes, Floats, Opinion
 
 
 def reliability_opinion(
@@ -42,9 +39,9 @@ def reliability_opinion(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
-    ...         "label": ["yes", "yes", "no", "no", "no"]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [1, 1, 1, 2, 2], "who": ["ann", "bob", "cyd", "ann", "bob"],
+    ...          "label": ["yes", "yes", "no", "no", "no"]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> reliability_opinion(crowd, base_rate=0.8).uncertainty
     array([0.5       , 0.5       , 0.66666667])
     """
@@ -58,13 +55,13 @@ def reliability_opinion(
             "2 is usual: the base rate is worth two judgments."
         )
     M, K = len(annotations.annotators), len(annotations.labels)
-    said = judgments(annotations).shared()
-    agreed = np.clip(peer_agreement(said, K), 0, 1)
-    n = np.bincount(said.annotator, minlength=M).astype(float)
-    r = np.bincount(said.annotator, agreed, M)
+    judged = judgments(annotations).shared()
+    agreed = np.clip(peer_agreement(judged, K), 0, 1)
+    n = np.bincount(judged.annotator, minlength=M).astype(float)
+    r = np.bincount(judged.annotator, agreed, M)
     overall = float(np.mean(agreed)) if len(agreed) else 0.5
     if chance and len(agreed):
-        f = np.bincount(said.label, said.value, K) / len(agreed)
+        f = np.bincount(judged.label, judged.value, K) / len(agreed)
         p_e = float(np.sum(f**2))
         r = n * _beyond(r / np.maximum(n, 1), p_e)
         overall = float(_beyond(np.asarray(overall), p_e))
@@ -92,8 +89,8 @@ class Mapped(NamedTuple):
     """
 
     reliability: Floats
-    negative: Ints
-    unknown: Ints
+    negative: Codes
+    unknown: Codes
 
 
 def as_reliability(score: ArrayLike) -> Mapped:
@@ -151,7 +148,7 @@ class Filtered(NamedTuple):
 
 def filter_by_reliability(
     annotations: Annotations,
-    reliability: Any,
+    reliability: Opinion | Mapping[Any, float] | ArrayLike,
     *,
     threshold: float | None = None,
     quantile: float | None = None,
@@ -173,8 +170,8 @@ def filter_by_reliability(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 2], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [1, 1, 2], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> print(filter_by_reliability(crowd, {"ann": 0.9, "bob": 0.4}, threshold=0.5)[1])
     below 0.5: dropped 2 of 3 annotations and 1 annotators; 1 items are left without any
     """
@@ -206,7 +203,9 @@ def filter_by_reliability(
     )
 
 
-def _scores(annotations: Annotations, reliability: Any) -> Floats:
+def _scores(
+    annotations: Annotations, reliability: Opinion | Mapping[Any, float] | ArrayLike
+) -> Floats:
     """Reliability on any scale, (M,) or (R,)."""
     if isinstance(reliability, Opinion):
         reliability = reliability.probability[..., 0]

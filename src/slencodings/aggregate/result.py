@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from slencodings.opinion import Floats
 
 # Called with how many iterations are done, and how many there can be: a method that converges
 # ends before, so that the time left by this is the most that it takes.
-Progress: TypeAlias = Callable[[int, int], None]
+OnStep: TypeAlias = Callable[[int, int], None]
 
 
 class Aggregate(NamedTuple):
@@ -24,6 +23,6 @@ class Aggregate(NamedTuple):
     details : what else the method learned, by name
     """
 
-    probability: NDArray[np.float64]
-    reliability: NDArray[np.float64] | None
+    probability: Floats
+    reliability: Floats | None
     details: dict[str, Any]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, check_smoothing, shared_base_rate
-from slencodings.opinion import Opinion
-
-Floats = NDArray[np.float64]
+from slencodings.opinion import Floats, Opinion
 
 
 def sle(
@@ -37,8 +34,8 @@ def sle(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": ["p", "p", "q"], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [1, 1, 2], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> sle(crowd, reliability={"ann": 0.5, "bob": 0.8}, smoothing=0).uncertainty
     array([0.16666667, 0.2       ])
     """
@@ -62,8 +59,8 @@ def certainty(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": ["p", "p"], "label": ["yes", "no"], "doubt": [0.0, 0.5]}
-    >>> crowd = from_table(said, item="item", label="label", uncertainty="doubt")
+    >>> table = {"item": ["p", "p"], "label": ["yes", "no"], "doubt": [0.0, 0.5]}
+    >>> crowd = from_table(table, item="item", label="label", uncertainty="doubt")
     >>> certainty(crowd, reliability=0.8, smoothing=0)
     array([0.8, 0.4])
     """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.result import Aggregate
 from slencodings.annotations import Annotations
+from slencodings.choices import Ties, check_word
+from slencodings.opinion import Floats
 
 
 def soft_vote(annotations: Annotations) -> Aggregate:
@@ -19,8 +19,8 @@ def soft_vote(annotations: Annotations) -> Aggregate:
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": ["p", "p", "p", "q"], "label": ["yes", "yes", "no", None]}
-    >>> soft_vote(from_table(said, item="item", label="label")).probability
+    >>> table = {"item": ["p", "p", "p", "q"], "label": ["yes", "yes", "no", None]}
+    >>> soft_vote(from_table(table, item="item", label="label")).probability
     array([[0.33333333, 0.66666667],
            [0.5       , 0.5       ]])
     """
@@ -32,7 +32,7 @@ def soft_vote(annotations: Annotations) -> Aggregate:
 def majority_vote(
     annotations: Annotations,
     *,
-    ties: Literal["first", "random", "soft"] = "first",
+    ties: Ties = "first",
     rng: np.random.Generator | None = None,
 ) -> Aggregate:
     """The label with the most votes, one-hot.
@@ -49,21 +49,19 @@ def majority_vote(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": ["p", "p", "q"], "label": ["yes", "no", "yes"]}
-    >>> majority_vote(from_table(said, item="item", label="label"), ties="soft").probability
+    >>> table = {"item": ["p", "p", "q"], "label": ["yes", "no", "yes"]}
+    >>> majority_vote(from_table(table, item="item", label="label"), ties="soft").probability
     array([[0.5, 0.5],
            [0. , 1. ]])
     """
-    if ties not in ("first", "random", "soft"):
-        raise ValueError(f"`ties` must be 'first', 'random' or 'soft'; {ties!r} came.")
+    check_word("ties", ties, Ties)
     if ties == "random" and not isinstance(rng, np.random.Generator):
         raise ValueError(
             f"ties='random' needs a generator to draw from; rng={rng!r} came. "
             "Pass rng=np.random.default_rng(0)."
         )
     votes, unlabelled = _votes(annotations)
-    # Soft labels add up with rounding, which must not decide who wins.
-    leads = votes >= np.max(votes, axis=-1, keepdims=True) * (1 - 1e-12)
+    leads = leaders(votes)
     tied = (np.sum(leads, axis=-1) > 1) & ~unlabelled
     probability = leads / np.sum(leads, axis=-1, keepdims=True)
     if ties != "soft":
@@ -76,7 +74,13 @@ def majority_vote(
     return Aggregate(probability, None, details)
 
 
-def _votes(annotations: Annotations) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def leaders(votes: Floats) -> NDArray[np.bool_]:
+    """Where the labels are that have the most votes of an item, (N, K)."""
+    # Votes add up with rounding, which must not decide who wins.
+    return votes >= np.max(votes, axis=-1, keepdims=True) * (1 - 1e-12)
+
+
+def _votes(annotations: Annotations) -> tuple[Floats, NDArray[np.bool_]]:
     """Votes (N, K), one for every label where there are none, and where that is."""
     votes = annotations.sums()
     unlabelled = np.sum(votes, axis=-1) == 0

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
-from numpy.typing import NDArray
 
-from slencodings.aggregate.em import Ballots, Floats, ballots, check_steps
+from slencodings.aggregate.em import Ballots, ballots_of, check_steps
 from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.votes import leaders
 from slencodings.annotations import Annotations
-
-Ties = Literal["soft", "first"]
+from slencodings.choices import FixedTies, check_word
+from slencodings.opinion import Floats
 
 
 def wawa(
-    annotations: Annotations, *, ties: Ties = "soft", use_confidence: bool = True
+    annotations: Annotations, *, ties: FixedTies = "soft", use_confidence: bool = True
 ) -> Aggregate:
     """Weight votes by their annotator's agreement with the majority (worker agreement, Wawa).
 
@@ -33,15 +31,15 @@ def wawa(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
-    >>> wawa(from_table(said, item="item", annotator="who", label="label")).probability
+    >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
+    >>> wawa(from_table(table, item="item", annotator="who", label="label")).probability
     array([[0.8, 0.2],
            [0. , 1. ]])
     """
-    _check_ties(ties)
-    said = ballots(annotations, use_confidence=use_confidence)
-    r = _agreement(said, _leaders(_votes(said, np.ones(said.shape[1]))[0], ties))
-    votes, unlabelled = _votes(said, r)
+    check_word("ties", ties, FixedTies)
+    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    r = _agreement(ballots, _winners(_votes(ballots, np.ones(ballots.shape[1]))[0], ties))
+    votes, unlabelled = _votes(ballots, r)
     share = votes / np.sum(votes, axis=-1, keepdims=True)
     return Aggregate(share, r, {"converged": True, "unlabelled": unlabelled})
 
@@ -51,7 +49,7 @@ def zero_based_skill(
     *,
     n_iter: int = 100,
     tol: float = 1e-9,
-    ties: Ties = "soft",
+    ties: FixedTies = "soft",
     use_confidence: bool = True,
 ) -> Aggregate:
     """Repeat the weighted vote until annotators' weights are their agreement with it.
@@ -65,64 +63,54 @@ def zero_based_skill(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 1]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> zero_based_skill(crowd).reliability
     array([1. , 1. , 0.5])
     """
     check_steps(n_iter, tol)
-    _check_ties(ties)
-    said = ballots(annotations, use_confidence=use_confidence)
-    _, M, K = said.shape
+    check_word("ties", ties, FixedTies)
+    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    _, M, K = ballots.shape
     r = np.full(M, 1 / K + 1e-5)
     step, iterations, converged = 1.0, 0, False
     while iterations < n_iter and not converged:
         iterations += 1
         if iterations % 20 == 0:
             step /= 2
-        off = _agreement(said, _leaders(_votes(said, r)[0], ties)) - r
+        off = _agreement(ballots, _winners(_votes(ballots, r)[0], ties)) - r
         converged = bool(np.all(np.abs(off) <= tol))
         r = r + step * off
-    votes, unlabelled = _votes(said, r)
+    votes, unlabelled = _votes(ballots, r)
     share = votes / np.sum(votes, axis=-1, keepdims=True)
     details = {"converged": converged, "iterations": iterations, "unlabelled": unlabelled}
     return Aggregate(share, np.clip(r, 0, 1), details)
 
 
-def _votes(said: Ballots, r: Floats) -> tuple[Floats, int]:
+def _votes(ballots: Ballots, r: Floats) -> tuple[Floats, int]:
     """Weighted votes (N, K), one for every label where there are none, and on how many items."""
-    votes = said.by_choice(said.weight * r[said.annotator])
+    votes = ballots.by_choice(ballots.weight * r[ballots.annotator])
     nothing = np.sum(votes, axis=-1) == 0
     if not nothing.any():
         return votes, 0
-    votes[nothing] = said.by_choice(said.weight)[nothing]
+    votes[nothing] = ballots.by_choice(ballots.weight)[nothing]
     unlabelled = np.sum(votes, axis=-1) == 0
     votes[unlabelled] = 1
     return votes, int(unlabelled.sum())
 
 
-def _leaders(votes: Floats, ties: Ties) -> Floats:
+def _winners(votes: Floats, ties: FixedTies) -> Floats:
     """What wins each item, shared where labels tie."""
+    leads = leaders(votes)
     if ties == "first":
-        return np.eye(votes.shape[1])[np.argmax(_lead(votes), axis=-1)]
-    leads = _lead(votes)
+        return np.eye(votes.shape[1])[np.argmax(leads, axis=-1)]
     return leads / np.sum(leads, axis=-1, keepdims=True)
 
 
-def _lead(votes: Floats) -> NDArray[np.bool_]:
-    # Weights add up with rounding, which must not decide who wins.
-    return votes >= np.max(votes, axis=-1, keepdims=True) * (1 - 1e-12)
-
-
-def _agreement(said: Ballots, winners: Floats) -> Floats:
+def _agreement(ballots: Ballots, winners: Floats) -> Floats:
     """Each annotator's share of votes for the winner (M,)."""
-    _, M, K = said.shape
-    agreed = said.by_annotator(said.weight * winners.ravel()[said.choice])
-    given = said.by_annotator(said.weight)
+    _, M, K = ballots.shape
+    agreed = ballots.by_annotator(ballots.weight * winners.ravel()[ballots.choice])
+    given = ballots.by_annotator(ballots.weight)
     share = np.divide(agreed, given, out=np.full(M, 1 / K), where=given > 0)
     return np.clip(share, 0, 1)
-
-
-def _check_ties(ties: str) -> None:
-    if ties not in ("soft", "first"):
-        raise ValueError(f"`ties` must be 'soft' or 'first'; {ties!r} came.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from slencodings import aggregate
 from slencodings.aggregate import Aggregate
-from slencodings.aggregate.glad import right
+from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
 from slencodings.evaluation.predictors import Counts, Crowd, Floats, Model
@@ -163,7 +163,7 @@ def _glad(crowd: Crowd) -> Fitted:
     node, weight = np.polynomial.hermite_e.hermegauss(_EASE_NODES)
     x = found.details["ability"][:, None] * np.exp(1 + node)
     # 1 - p would be 0 where somebody is very able, and no slip could be explained.
-    p, wrong = right(x), right(-x) / max(K - 1, 1)
+    p, wrong = sigmoid(x), sigmoid(-x) / max(K - 1, 1)
     p = p if K > 1 else np.ones_like(p)
     said = np.where(np.eye(K) == 1, p[..., None, None], wrong[..., None, None])
     prior = np.repeat(weight / weight.sum() / K, K)
