@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score
 
 from experiments.rows import Job, Row
 from slencodings import Annotations, Opinion, aggregate, confidence, metrics
-from slencodings.datasets import Crowd, synthetic
+from slencodings.datasets import SyntheticCrowd, synthetic
 from slencodings.trust import Ridge, learn_trust
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def rows(experiment: str, setting: str, seed: int) -> Iterator[Row]:
                 }
 
 
-def draw(experiment: str, varies: Beta, seed: int) -> Crowd:
+def draw(experiment: str, varies: Beta, seed: int) -> SyntheticCrowd:
     """Ten annotators of 70 true labels. The seed alone decides the draws, whatever came before."""
     drawn = {
         "a": {"confidence": (10, 0), "reliability": varies},
@@ -83,7 +83,9 @@ def agreement(annotations: Annotations) -> Floats:
     return aggregate.reliability_opinion(annotations, chance=True).probability[:, 0]
 
 
-def predictions(crowd: Crowd, estimated: Floats, *, half: bool) -> Iterator[tuple[str, Floats]]:
+def predictions(
+    crowd: SyntheticCrowd, estimated: Floats, *, half: bool
+) -> Iterator[tuple[str, Floats]]:
     """What each method takes the true distributions for, by name.
 
     Who knows the reliability filters by it; who estimates it filters by the estimate.

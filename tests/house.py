@@ -83,7 +83,7 @@ HOUSE = [
             "people",
             "datasets/",
             "published crowds, one loader a file",
-            "annotations files progress",
+            "annotations files opinion progress",
         ),
         (
             "people",

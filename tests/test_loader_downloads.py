@@ -182,7 +182,7 @@ def raw_log(index, classes):
 
 def test_cifar10s_downloads_and_keeps_no_free_text(github):
     m = module("cifar10s")
-    index = m._rows(shared("cifar10s/derived_annotator_index.csv"))
+    index = local.csv_rows(shared("cifar10s/derived_annotator_index.csv"))
     with np.load(io.BytesIO(shared("cifar10_images/cifar10_test10000_train5000.npz"))) as arrays:
         classes = [m._NAMES[k] for k in arrays["test_labels"]]
     serve(github, m._RAW, raw_log(index, classes))

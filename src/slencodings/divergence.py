@@ -135,9 +135,9 @@ def _series(x: Array, count: int) -> list[Array]:
     """What follows (x - 1/2) log x - x + log(2 pi)/2 in Stirling's series, and its derivatives."""
     inverse = 1 / x
     square = inverse * inverse
-    result = []
+    result: list[Array] = []
     for order in range(count):
-        total: Any = 0.0
+        total: Array = 0.0
         for k in range(len(_SERIES), 0, -1):
             n = 2 * k - 1
             total = total * square + _SERIES[k - 1] * (1, -n, n * (n + 1))[order]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import typer
@@ -13,15 +13,18 @@ Progress = Callable[[str, float, float | None, str], None]
 
 
 @contextmanager
-def notes(quiet: bool) -> Iterator[tuple[Say, Progress]]:
+def notes(quiet: bool) -> Generator[tuple[Say, Progress]]:
     """What to tell people while files are worked on: notes, and a bar if they are watching."""
 
     def say(what: str, text: str) -> None:
         if not quiet:
             typer.echo(f"{what:<8} {text}", err=True)
 
+    def unseen(what: str, done: float, total: float | None, unit: str) -> None:
+        pass
+
     if quiet or not sys.stderr.isatty():
-        yield say, lambda *_: None
+        yield say, unseen
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -45,7 +48,7 @@ def notes(quiet: bool) -> Iterator[tuple[Say, Progress]]:
 
 
 @contextmanager
-def bar(what: str = "learning") -> Iterator[Callable[[int, int], None]]:
+def bar(what: str = "learning") -> Generator[Callable[[int, int], None]]:
     """A bar on a terminal or in a notebook, for the `progress` of a method that takes long.
 
     The time left is what all iterations would take; a method that converges ends before. Where

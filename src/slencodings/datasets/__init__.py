@@ -6,12 +6,12 @@ from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
-from slencodings.datasets.synthetic import Crowd, annotate, lattice, synthetic
+from slencodings.datasets.synthetic import SyntheticCrowd, annotate, lattice, synthetic
 from slencodings.datasets.uds_factuality import uds_factuality
 
 __all__ = [
-    "Crowd",
     "DigitsCrowd",
+    "SyntheticCrowd",
     "annotate",
     "cifar10_images",
     "cifar10s",

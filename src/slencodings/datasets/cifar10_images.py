@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.datasets.download import File, Source, read
 from slencodings.datasets.local import find
+from slencodings.opinion import Codes
 
 _TEST, _TRAIN, _SHAPE = 10_000, 5_000, (32, 32, 3)
 _ARRAYS = ("test_images", "test_labels", "train_images", "train_labels")
@@ -68,9 +69,9 @@ class CIFAR10Images(NamedTuple):
     """
 
     test_images: NDArray[np.uint8]
-    test_labels: NDArray[np.intp]
+    test_labels: Codes
     train_images: NDArray[np.uint8]
-    train_labels: NDArray[np.intp]
+    train_labels: Codes
 
 
 def cifar10_images(folder: str | Path | None = None, *, download: bool = False) -> CIFAR10Images:

@@ -6,14 +6,14 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import File, check, github, read, there, unchanged
-from slencodings.datasets.local import coded, find
+from slencodings.datasets.local import coded, csv_rows, find
+from slencodings.opinion import Codes, Floats
 
 _NAMES = (
     *("Airplane", "Automobile", "Bird", "Cat", "Deer"),
@@ -22,64 +22,64 @@ _NAMES = (
 _PLACE = {name: k for k, name in enumerate(_NAMES)}
 _LABELS = [name.lower() for name in _NAMES]
 _REDISTRIBUTED = 0.1
-_COLUMNS = (
-    *("img_id", "annotator", "trial_index", "task"),
-    *("top1", "top1_prob", "top2", "top2_prob", "impossible"),
-)
+# The columns of the table of answers: whole numbers, then text and probabilities.
+_IDS = ("img_id", "annotator", "trial_index")
+_GIVEN = ("task", "top1", "top1_prob", "top2", "top2_prob", "impossible")
 
 
 def _answers(data: bytes) -> bytes:
     """The answers in the raw log of the study, without its free texts, one row each."""
-    log = [row for row in _rows(data) if row["trial_type"] == "survey-html-form"]
+    log = [row for row in csv_rows(data) if row["trial_type"] == "survey-html-form"]
     who = {name: m for m, name in enumerate(dict.fromkeys(row["subject"] for row in log))}
     return _table([_answer(row, who[row["subject"]]) for row in log])
 
 
-def _answer(row: dict[str, str], annotator: int) -> dict[str, Any]:
-    said = json.loads(row["response"])
-    second = said["classSelect2"].removeprefix("secondProb")
+def _answer(row: dict[str, str], annotator: int) -> dict[str, str]:
+    response: dict[str, str] = json.loads(row["response"])
+    second = response["classSelect2"].removeprefix("secondProb")
     # As the authors do: 8p was meant to be 80, and 0 for the likeliest class to be 100.
-    likeliest = float(said["prob"].replace("8p", "80")) or 100.0
-    unlikely = [name for name in _NAMES if f"improbClassSelect{name}" in said]
+    likeliest = float(response["prob"].replace("8p", "80")) or 100.0
+    unlikely = [name for name in _NAMES if f"improbClassSelect{name}" in response]
     return {
-        "img_id": int(float(row["img_id"])),
-        "annotator": annotator,
+        "img_id": str(int(float(row["img_id"]))),
+        "annotator": str(annotator),
         "trial_index": row["trial_index"],
         "task": row["task"],
-        "top1": said["classSelect"].removeprefix("mostProb"),
-        "top1_prob": likeliest,
+        "top1": response["classSelect"].removeprefix("mostProb"),
+        "top1_prob": str(likeliest),
         "top2": second,
-        "top2_prob": said.get("prob2", "") if second != "No" else "",
+        "top2_prob": response.get("prob2", "") if second != "No" else "",
         "impossible": "|".join(unlikely),
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> bytes:
+def _table(rows: list[dict[str, str]]) -> bytes:
     """The answers by image, annotator and time, every number written the same way."""
-    form: dict[str, Any] = dict.fromkeys(("img_id", "annotator", "trial_index"), int)
-    form |= dict.fromkeys(("top1_prob", "top2_prob"), lambda x: x if x == "" else float(x))
-    cells: list[list[Any]] = [[form.get(c, str)(row[c]) for c in _COLUMNS] for row in rows]
-    cells.sort(key=lambda row: (row[:3], [str(cell) for cell in row]))
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows(cells)
+    writer.writerow([*_IDS, *_GIVEN])
+    writer.writerows([*ids, *given] for ids, given in sorted(map(_cells, rows)))
     return out.getvalue().encode("utf-8")
+
+
+def _cells(row: dict[str, str]) -> tuple[list[int], list[str]]:
+    number = {name: str(float(row[name])) for name in ("top1_prob", "top2_prob") if row[name]}
+    return [int(row[name]) for name in _IDS], [(row | number)[name] for name in _GIVEN]
+
+
+def _same_table(data: bytes) -> bytes:
+    return _table(csv_rows(data))
 
 
 def _classes(data: bytes) -> bytes:
     """The class of each image in the raw log of the study."""
-    shown = {int(float(row["img_id"])): row["label"] for row in _rows(data) if row["img_id"]}
+    shown = {int(float(row["img_id"])): row["label"] for row in csv_rows(data) if row["img_id"]}
     return _gold(shown)
 
 
 def _gold(names: dict[int, str]) -> bytes:
     lines = [f"{i},{name}\n" for i, name in sorted(names.items())]
     return "".join(["img_id,label\n", *lines]).encode("utf-8")
-
-
-def _rows(data: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
 
 
 _ORIGIN = ("cambridge-mlg/cifar-10s", "86b114f0257ad88e36add572db3dd69dbca0fdf7")
@@ -90,7 +90,7 @@ _ANSWERS = File(
     "2486d02152aff941f567e353aaca5b67c067a9fb426a71ff1f16d35961b26234",
     (_RAW,),
     _answers,
-    lambda data: _table(_rows(data)),
+    _same_table,
 )
 _GOLD = File(
     "derived_gold.csv",
@@ -134,12 +134,12 @@ class CIFAR10S(NamedTuple):
     test : int array (3000,), the published places to test on
     """
 
-    X: NDArray[np.intp]
+    X: Codes
     annotations: Annotations
-    gold: NDArray[np.intp] | None
-    stated: NDArray[np.float64]
-    train: NDArray[np.intp]
-    test: NDArray[np.intp]
+    gold: Codes | None
+    stated: Floats
+    train: Codes
+    test: Codes
 
 
 def cifar10s(folder: str | Path | None = None, *, download: bool = False) -> CIFAR10S:
@@ -165,7 +165,7 @@ def cifar10s(folder: str | Path | None = None, *, download: bool = False) -> CIF
     """
     files = [_ANSWERS, _TRAIN, _TEST]
     home = find("cifar10s", folder, files, extra=[_GOLD], download=download)
-    rows = _rows(read(home, _ANSWERS))
+    rows = csv_rows(read(home, _ANSWERS))
     y = _soft(rows)
     item = [int(row["img_id"]) for row in rows]
     X = np.unique(np.asarray(item, dtype=np.intp))
@@ -177,21 +177,21 @@ def cifar10s(folder: str | Path | None = None, *, download: bool = False) -> CIF
     return CIFAR10S(X, crowd, _find_gold(home, X), np.max(y, axis=1), train, test)
 
 
-def _find_gold(home: Path, X: NDArray[np.intp]) -> NDArray[np.intp] | None:
+def _find_gold(home: Path, X: Codes) -> Codes | None:
     images = home.parent / "cifar10_images" / "cifar10_test10000_train5000.npz"
     if there(home, _GOLD):
         content = read(home, _GOLD)
     elif images.exists():
         with np.load(images, allow_pickle=False) as arrays:
-            labels = arrays["test_labels"][X].tolist()
+            labels: list[int] = arrays["test_labels"][X].tolist()
         shown = {i: _NAMES[k] for i, k in zip(X.tolist(), labels, strict=True)}
         content = check(_GOLD, _gold(shown), images)
     else:
         return None
-    return np.asarray([_PLACE[row["label"]] for row in _rows(content)], dtype=np.intp)
+    return np.asarray([_PLACE[row["label"]] for row in csv_rows(content)], dtype=np.intp)
 
 
-def _soft(rows: list[dict[str, str]]) -> NDArray[np.float64]:
+def _soft(rows: list[dict[str, str]]) -> Floats:
     """The label "T2 Clamp" of Collins et al. (2022), section 4.2, with a tenth redistributed.
 
     The two likeliest classes have what the annotator gave them, the second if it is the first

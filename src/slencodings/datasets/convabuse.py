@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import File, github, read, unchanged
-from slencodings.datasets.local import coded, find
+from slencodings.datasets.local import coded, csv_rows, find
 
 _ORIGIN = ("amandacurry/convabuse", "c0a9469f48956e868276c605d499010ea3c7c0d0")
 
@@ -77,17 +75,17 @@ def convabuse(
     rows: list[dict[str, str]] = []
     split: list[str] = []
     for part, file in _SPLITS.items():
-        rows += csv.DictReader(io.StringIO(read(home, file).decode("utf-8"), newline=""))
+        rows += csv_rows(read(home, file))
         split += [part] * (len(rows) - len(split))
     # Ids are written as floats, "278.0".
     items = [int(float(row["example_id"])) for row in rows]
-    said = [
+    votes = [
         (i, who, level)
         for i, row in zip(items, rows, strict=True)
         for who in _ANNOTATORS
-        for level in _said(row, who)
+        for level in _levels(row, who)
     ]
-    item, annotator, level = map(list, zip(*said, strict=True))
+    item, annotator, level = map(list, zip(*votes, strict=True))
     y = np.searchsorted(_LEVELS, level) if severity else np.less(level, 0).astype(np.intp)
     labels = list(_LEVELS) if severity else [0, 1]
     X = [(row["prev_agent"], row["prev_user"], row["agent"], row["user"]) for row in rows]
@@ -95,7 +93,7 @@ def convabuse(
     return ConvAbuse(X, crowd, None, np.asarray(split))
 
 
-def _said(row: dict[str, str], who: str) -> list[int]:
+def _levels(row: dict[str, str], who: str) -> list[int]:
     """The levels that an annotator chose: none, one, or more where they saw the item again.
 
     A cell is "1", or "1, 0" for a yes the first time and a no the second.

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.synthetic import Floats, Ints, annotate, beta, whole
+from slencodings.datasets.synthetic import annotate, beta, positive
+from slencodings.opinion import Codes, Floats
 
 # How far what is felt scatters around an annotator's own confidence: Beta(10 c, 10 (1 - c)).
 _STEADINESS = 10
@@ -39,7 +40,7 @@ class DigitsCrowd(NamedTuple):
 
     X: Floats
     annotations: Annotations
-    gold: Ints
+    gold: Codes
     truth: Floats
     reliability: Floats
     confidence: Floats
@@ -79,7 +80,7 @@ def digits_crowd(
     >>> crowd.annotations.items[:2], crowd.annotations.annotators[:2]
     (array(['digit-0000', 'digit-0001'], dtype='<U10'), array(['ann-00', 'ann-01'], dtype='<U6'))
     """
-    rng, M = np.random.default_rng(rng), whole("n_annotators", n_annotators, 1)
+    rng, M = np.random.default_rng(rng), positive("n_annotators", n_annotators)
     pixels, gold = _load_digits()
     truth = _look_alikes(pixels, gold)
     N = len(truth)
@@ -87,14 +88,12 @@ def digits_crowd(
     c = beta(*confidence, M, rng).round(2)
     r = beta(*reliability, M, rng).round(2)
     felt = beta(_STEADINESS * c, _STEADINESS * (1 - c), (N, M), rng)
-    said = annotate(
-        truth, confidence=felt, reliability=r, rng=rng, per_item=per_item, hard=True
-    ).annotations
-    noise = rng.normal(0, _STATED_NOISE, len(said.item))
-    stated = (1 - said.uncertainty + noise).clip(0, 1).round(1)
+    crowd = annotate(truth, confidence=felt, reliability=r, rng=rng, per_item=per_item, hard=True)
+    noise = rng.normal(0, _STATED_NOISE, len(crowd.annotations.item))
+    stated = (1 - crowd.annotations.uncertainty + noise).clip(0, 1).round(1)
     width = max(2, len(str(M - 1)))
     annotations = replace(
-        said,
+        crowd.annotations,
         uncertainty=1 - stated,
         items=np.asarray([f"digit-{i:04d}" for i in range(N)]),
         annotators=np.asarray([f"ann-{m:0{width}d}" for m in range(M)]),
@@ -136,7 +135,7 @@ def crowd_table(annotations: Annotations, reliability: Any = None) -> dict[str, 
     }
 
 
-def _load_digits() -> tuple[Floats, Ints]:
+def _load_digits() -> tuple[Floats, Codes]:
     """Pixels (1797, 64), whole numbers from 0 to 16, and the digits written."""
     try:
         from sklearn.datasets import load_digits
@@ -149,7 +148,7 @@ def _load_digits() -> tuple[Floats, Ints]:
     return np.asarray(pixels, dtype=float), np.asarray(gold, dtype=np.intp)
 
 
-def _look_alikes(pixels: Floats, gold: Ints) -> Floats:
+def _look_alikes(pixels: Floats, gold: Codes) -> Floats:
     """How much each digit is found among the other images that look like this one, (N, K).
 
     p_ik ~ sum over j != i with gold_j = k of exp(-d_ij ** 2 / (2 h_i ** 2))

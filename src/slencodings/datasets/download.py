@@ -10,14 +10,16 @@ import sys
 from collections.abc import Callable, Iterable
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
+if TYPE_CHECKING:
+    from slencodings.progress import Progress
+
 _TRIES, _SECONDS, _BLOCK = 4, 30, 1 << 16
 _NETWORK = (URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
-Progress = Callable[[str, float, float | None, str], None]
 
 
 class Source(NamedTuple):
@@ -210,8 +212,7 @@ def _bytes(source: Source, folder: Path, home: Path, progress: Progress) -> byte
         _persist(source, memory, home, progress)
         return memory.getvalue()
     part = _part(source, folder)
-    whole = part.exists() and _sha256(part) == source.sha256
-    if not whole:
+    if not (part.exists() and _sha256(part) == source.sha256):
         try:
             with part.open("ab") as file:
                 _persist(source, file, home, progress)

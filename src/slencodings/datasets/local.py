@@ -1,7 +1,9 @@
-"""Where the files of a published data set lie, and how names become codes."""
+"""Where the files of a published data set lie, and how their tables become codes."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import File, cache, fetch, offer, there
+from slencodings.opinion import Floats
 
 
 def find(
@@ -69,6 +72,19 @@ def _usual(names: list[str], cached: Path) -> list[Path]:
     return [*own, cached, *(shared / name for name in names)]
 
 
+def csv_rows(data: bytes, delimiter: str = ",", quotes: bool = True) -> list[dict[str, str]]:
+    """The rows of a table in UTF-8, each by the names in the first line.
+
+    Examples
+    --------
+    >>> csv_rows(b"id,text\\n1,yes\\n")
+    [{'id': '1', 'text': 'yes'}]
+    """
+    lines = io.StringIO(data.decode("utf-8-sig"), newline="")
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    return list(csv.DictReader(lines, delimiter=delimiter, quoting=quoting))
+
+
 def coded(
     item: Sequence[Any],
     annotator: Sequence[Any],
@@ -76,7 +92,7 @@ def coded(
     labels: Sequence[Any],
     *,
     items: Sequence[Any],
-    uncertainty: NDArray[np.float64] | None = None,
+    uncertainty: Floats | None = None,
 ) -> Annotations:
     """Annotations of named items by named annotators; annotators are sorted, `items` stay put.
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import File, github, read, unchanged
-from slencodings.datasets.local import coded, find
+from slencodings.datasets.local import coded, csv_rows, find
+from slencodings.opinion import Codes
 
 _ORIGIN = ("CrowdTruth/Medical-Relation-Extraction", "585c158864f91d7e7666f70d3b705294186e1378")
 _GOLD = {
@@ -46,7 +46,7 @@ def _without_addresses(data: bytes) -> bytes:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, _KEPT, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: row[name] for name in _KEPT} for row in _rows(data))
+    writer.writerows({name: row[name] for name in _KEPT} for row in csv_rows(data))
     return out.getvalue().encode("utf-8")
 
 
@@ -60,7 +60,7 @@ def _batch(number: int, pin: str) -> File:
 
 # No expert is written NA in one file and left empty in the other.
 _EXPERT = {"1": 1, "-1": 0}
-_SAID = {"cause": "[CAUSES]", "treat": "[TREATS]"}
+_TICKED = {"cause": "[CAUSES]", "treat": "[TREATS]"}
 
 
 class MRE(NamedTuple):
@@ -76,7 +76,7 @@ class MRE(NamedTuple):
 
     X: list[str]
     annotations: Annotations
-    gold: NDArray[np.intp]
+    gold: Codes
     terms: list[tuple[str, str]]
 
 
@@ -102,26 +102,26 @@ def mre(
     Traceback (most recent call last):
     FileNotFoundError: data set 'mre' needs the file ground_truth_cause.csv; ...
     """
-    if relation not in _SAID:
+    if relation not in _TICKED:
         raise ValueError(f"`relation` must be cause or treat; {relation!r} came.")
     home = find("mre", folder, [_GOLD[relation], *_BATCHES], download=download)
     judged = {
         int(row["SID"]): row
-        for row in _rows(read(home, _GOLD[relation]))
+        for row in csv_rows(read(home, _GOLD[relation]))
         if row["expert"] in _EXPERT
     }
     # A sentence is "904916-FS1" in most batches and 904916 in the others.
     votes = [
         (int(row["sent_id"].split("-")[0]), int(row["_worker_id"]), row["relations"].split())
         for file in _BATCHES
-        for row in _rows(read(home, file))
+        for row in csv_rows(read(home, file))
     ]
     votes = [vote for vote in votes if vote[0] in judged]
     items = sorted({sentence for sentence, _, _ in votes})
     crowd = coded(
         [sentence for sentence, _, _ in votes],
         [who for _, who, _ in votes],
-        np.asarray([_SAID[relation] in ticked for _, _, ticked in votes], dtype=np.intp),
+        np.asarray([_TICKED[relation] in ticked for _, _, ticked in votes], dtype=np.intp),
         [0, 1],
         items=items,
     )
@@ -129,10 +129,6 @@ def mre(
     gold = np.asarray([_EXPERT[row["expert"]] for row in its], dtype=np.intp)
     terms = [(row["term1"], row["term2"]) for row in its]
     return MRE([row["sentence"] for row in its], crowd, gold, terms)
-
-
-def _rows(data: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
 
 
 # What is kept of each batch: bytes and sha256.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import github, read, unchanged
-from slencodings.datasets.local import coded, find
+from slencodings.datasets.local import coded, csv_rows, find
+from slencodings.opinion import Codes
 
 _ORIGIN = ("edwinrobots/bayesian_combination_tutorial2", "f98448e2e9a941463aa92f418eefd1f43bd5a637")
 _VOTES = unchanged(
@@ -48,7 +46,7 @@ class RTE(NamedTuple):
 
     X: list[tuple[str, str]]
     annotations: Annotations
-    gold: NDArray[np.intp]
+    gold: Codes
 
 
 def rte(folder: str | Path | None = None, *, download: bool = False) -> RTE:
@@ -67,11 +65,9 @@ def rte(folder: str | Path | None = None, *, download: bool = False) -> RTE:
     FileNotFoundError: data set 'rte' needs the file all_collected_data/rte.standardized.tsv; ...
     """
     home = find("rte", folder, [_VOTES, _PAIRS], download=download)
-    votes = _rows(read(home, _VOTES))
-    text = {
-        row["id"]: (unescape(row["text"]), unescape(row["hypothesis"]))
-        for row in _rows(read(home, _PAIRS))
-    }
+    # Quotation marks are part of the text, not of the format.
+    votes, pairs = (csv_rows(read(home, file), "\t", quotes=False) for file in (_VOTES, _PAIRS))
+    text = {row["id"]: (unescape(row["text"]), unescape(row["hypothesis"])) for row in pairs}
     right = {row["orig_id"]: int(row["gold"]) for row in votes}
     items = sorted(right, key=int)
     crowd = coded(
@@ -83,9 +79,3 @@ def rte(folder: str | Path | None = None, *, download: bool = False) -> RTE:
     )
     gold = np.asarray([right[name] for name in items], dtype=np.intp)
     return RTE([text[name] for name in items], crowd, gold)
-
-
-def _rows(data: bytes) -> list[dict[str, str]]:
-    """Quotation marks are part of the text, not of the format."""
-    lines = io.StringIO(data.decode("utf-8"), newline="")
-    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import operator
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slencodings.annotations import Annotations
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.intp]
+from slencodings.opinion import Codes, Floats
 
 
-class Crowd(NamedTuple):
+class SyntheticCrowd(NamedTuple):
     """What a crowd said, and everything that is known because it was made up.
 
     Attributes
@@ -44,7 +42,7 @@ def synthetic(
     n_labels: int = 5,
     divisions: int = 4,
     rng: np.random.Generator,
-) -> Crowd:
+) -> SyntheticCrowd:
     """Let annotators label every point of the lattice (Algorithm 1).
 
     c_m ~ Beta(confidence),   r_m ~ Beta(reliability),   y* = recalibrate(permute(y, r_m), c_m)
@@ -61,7 +59,7 @@ def synthetic(
     >>> crowd.annotations.y.shape, crowd.truth.shape
     ((700, 5), (70, 5))
     """
-    M = whole("n_annotators", n_annotators, 1)
+    M = positive("n_annotators", n_annotators)
     c = beta(*confidence, M, rng)
     r = beta(*reliability, M, rng)
     return annotate(lattice(n_labels, divisions), confidence=c, reliability=r, rng=rng)
@@ -75,7 +73,7 @@ def annotate(
     rng: np.random.Generator,
     per_item: int | None = None,
     hard: bool = False,
-) -> Crowd:
+) -> SyntheticCrowd:
     """Let given annotators label given true distributions.
 
     y* = recalibrate(permute(y, r), c),   u = 1 - c
@@ -102,7 +100,7 @@ def annotate(
             f"`reliability` must be one number per annotator, shape (M,); shape {r.shape} came. "
             "For M equal annotators pass np.full(M, 0.8)."
         )
-    (N, K), M = p.shape, len(r)
+    N, M = len(p), len(r)
     c = np.asarray(confidence, dtype=float)
     if c.shape not in {(M,), (N, M)}:
         raise ValueError(
@@ -114,17 +112,17 @@ def annotate(
     chosen = _choose(N, M, per_item, rng)
     item, annotator = np.repeat(np.arange(N), chosen.shape[1]), chosen.ravel()
     sure = np.broadcast_to(c, (N, M))[item, annotator]
-    said = recalibrate(permute(p[item], r[annotator], rng), sure)
+    label = recalibrate(permute(p[item], r[annotator], rng), sure)
     annotations = Annotations(
         item=item,
         annotator=annotator,
-        y=_draw(said, rng) if hard else said,
+        y=_draw(label, rng) if hard else label,
         uncertainty=1 - sure,
         items=np.arange(N),
         annotators=np.arange(M),
-        labels=np.arange(K),
+        labels=np.arange(int(p.shape[1])),
     )
-    return Crowd(annotations, p, r, c)
+    return SyntheticCrowd(annotations, p, r, c)
 
 
 def permute(y: ArrayLike, reliability: ArrayLike, rng: np.random.Generator) -> Floats:
@@ -188,7 +186,7 @@ def lattice(n_labels: int = 5, divisions: int = 4) -> Floats:
            [0.75, 0.25],
            [1.  , 0.  ]])
     """
-    K, D = whole("n_labels", n_labels, 1), whole("divisions", divisions, 1)
+    K, D = positive("n_labels", n_labels), positive("divisions", divisions)
     # Stars and bars: K - 1 bars among D stars; the gaps between bars are the shares.
     bars = np.asarray(list(combinations(range(D + K - 1), K - 1)), dtype=int)
     return (np.diff(bars, axis=1, prepend=-1, append=D + K - 1) - 1) / D
@@ -222,11 +220,11 @@ def beta(
     return np.where(proper, draws, np.where(b == 0, 1.0, 0.0))
 
 
-def _choose(N: int, M: int, per_item: int | None, rng: np.random.Generator) -> Ints:
+def _choose(N: int, M: int, per_item: int | None, rng: np.random.Generator) -> Codes:
     """Different annotators for each item, in order, (N, per_item); every set is as likely."""
     if per_item is None:
         return np.tile(np.arange(M), (N, 1))
-    n = whole("per_item", per_item, 1)
+    n = positive("per_item", per_item)
     if n > M:
         raise ValueError(
             f"`per_item` annotators must be different people, so at most {M}; {n} came. "
@@ -241,7 +239,7 @@ def _choose(N: int, M: int, per_item: int | None, rng: np.random.Generator) -> I
     return np.sort(chosen, axis=1)
 
 
-def _draw(p: Floats, rng: np.random.Generator) -> Ints:
+def _draw(p: Floats, rng: np.random.Generator) -> Codes:
     """One label from each distribution (R, K); one of probability 0 is never drawn."""
     upto = np.cumsum(p, axis=-1)
     # The product stays below the last sum, because random() is below 1.
@@ -277,15 +275,15 @@ def _within_one(name: str, x: Floats) -> None:
         )
 
 
-def whole(name: str, value: int, least: int) -> int:
-    """Return a whole number that is large enough, or say that it is not.
+def positive(name: str, value: int) -> int:
+    """Return a whole number that is at least 1, or say that it is not.
 
     Examples
     --------
-    >>> whole("n_labels", 5, 1)
+    >>> positive("n_labels", 5)
     5
     """
     n = operator.index(value)
-    if n < least:
-        raise ValueError(f"`{name}` must be at least {least}; {n} came.")
+    if n < 1:
+        raise ValueError(f"`{name}` must be at least 1; {n} came.")
     return n

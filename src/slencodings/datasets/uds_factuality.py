@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 from zipfile import ZipFile
 
 import numpy as np
@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import File, github, read, there, unchanged
 from slencodings.datasets.local import coded, find
+from slencodings.opinion import Codes
 
+# By sentence, predicate and "factuality", "factual": "value" and "confidence" by annotator.
+_Data: TypeAlias = dict[str, dict[str, dict[str, dict[str, dict[str, dict[str, int]]]]]]
+# The text of a sentence, and its words.
+_Sentence: TypeAlias = tuple[str, list[str]]
 _SUREST = 4
 _ORIGIN = ("decompositional-semantics-initiative/decomp", "973705b0")
 _VOTES = unchanged(
@@ -34,7 +39,7 @@ def _sentences(ids: bytes, *parts: bytes) -> bytes:
 
     Words have whole numbers; 29-30 is "didn't" before it is split, 8.1 a word that is left out.
     """
-    found: dict[str, tuple[str, list[str]]] = {}
+    found: dict[str, _Sentence] = {}
     for block in b"\n".join(parts).decode("utf-8").split("\n\n"):
         lines = block.split("\n")
         about = dict(
@@ -44,15 +49,15 @@ def _sentences(ids: bytes, *parts: bytes) -> bytes:
         tokens = [cell[1] for cell in cells if cell[0].isdigit()]
         if "sent_id" in about:
             found[about["sent_id"]] = about["text"], tokens
-    named = {uds: its["sentence_id"] for uds, its in json.loads(ids).items()}
-    whole = {uds: found[name] for uds, name in named.items() if name in found}
-    text = {uds: {"text": text, "tokens": tokens} for uds, (text, tokens) in whole.items()}
+    numbered: dict[str, dict[str, str]] = json.loads(ids)
+    named = {uds: found.get(its["sentence_id"]) for uds, its in numbered.items()}
+    text = {uds: {"text": its[0], "tokens": its[1]} for uds, its in named.items() if its}
     return gzip.compress(json.dumps(text, ensure_ascii=False).encode("utf-8"), 5, mtime=0)
 
 
 def _content(data: bytes) -> bytes:
-    whole = json.loads(gzip.decompress(data))
-    pairs = {uds: [its["text"], its["tokens"]] for uds, its in whole.items()}
+    text: dict[str, dict[str, object]] = json.loads(gzip.decompress(data))
+    pairs = {uds: [its["text"], its["tokens"]] for uds, its in text.items()}
     return json.dumps(pairs, ensure_ascii=False, sort_keys=True).encode("utf-8")
 
 
@@ -87,7 +92,7 @@ class UDSFactuality(NamedTuple):
     X: list[tuple[str, str]]
     annotations: Annotations
     gold: None
-    stated: NDArray[np.intp]
+    stated: Codes
     split: NDArray[np.str_]
 
 
@@ -118,17 +123,17 @@ def uds_factuality(folder: str | Path | None = None, *, download: bool = False) 
         download=download,
     )
     with ZipFile(io.BytesIO(read(home, _VOTES))) as archive:
-        data: dict[str, Any] = json.loads(archive.read("factuality.json"))["data"]
-    sentences = json.loads(read(home, _TEXT)) if there(home, _TEXT) else {}
+        data: _Data = json.loads(archive.read("factuality.json"))["data"]
+    sentences: dict[str, _Sentence] = json.loads(read(home, _TEXT)) if there(home, _TEXT) else {}
     nodes = {
-        node: (sentence, said["factuality"]["factual"])
+        node: (sentence, answers["factuality"]["factual"])
         for sentence, its in data.items()
-        for node, said in its.items()
+        for node, answers in its.items()
     }
     rows = [
-        (node, who, value, said["confidence"][who])
-        for node, (_, said) in nodes.items()
-        for who, value in said["value"].items()
+        (node, who, value, factual["confidence"][who])
+        for node, (_, factual) in nodes.items()
+        for who, value in factual["value"].items()
     ]
     item, annotator, y, stated = map(list, zip(*rows, strict=True))
     sure = np.asarray(stated, dtype=np.intp)
@@ -145,7 +150,7 @@ def uds_factuality(folder: str | Path | None = None, *, download: bool = False) 
     return UDSFactuality(X, crowd, None, sure, split)
 
 
-def _pair(sentence: tuple[str, list[str]] | None, node: str) -> tuple[str, str]:
+def _pair(sentence: _Sentence | None, node: str) -> tuple[str, str]:
     """The sentence and its token, counted from 1 in an older version of the corpus."""
     if sentence is None:
         return "", ""

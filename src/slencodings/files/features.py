@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
 import numpy as np
@@ -14,7 +14,8 @@ from slencodings.files import formats as readers
 from slencodings.files.duckdb import plain_errors, workspace
 from slencodings.files.locate import locate, scan
 
-Floats = NDArray[np.float32]
+# Of n items, (n, D) or (n, ...).
+Features: TypeAlias = NDArray[np.float32]
 
 # Words and pairs of words are counted in so many places. Nothing is learned, so nothing but this
 # has to be stored with a model.
@@ -23,7 +24,7 @@ TEXT_FEATURES = 4096
 
 def read_features(
     source: str, items: Sequence[Any], *, item: str | None = None, text: str | None = None
-) -> tuple[Floats, NDArray[np.bool_]]:
+) -> tuple[Features, NDArray[np.bool_]]:
     """Features (N, D) of the items, and which of them the file has, (N,).
 
     Parameters
@@ -34,10 +35,8 @@ def read_features(
     item : the column of item names, found by its usual names if left out
     text : a column of text instead of numbers, turned into counts of words and pairs of words
     """
-    if Path(source).suffix.lower() == ".npz":
-        names, X = _from_arrays(Path(source))
-    else:
-        names, X = _from_table(source, item, text)
+    arrays = Path(source).suffix.lower() == ".npz"
+    names, X = _from_arrays(Path(source)) if arrays else _from_table(source, item, text)
     place = {name: n for n, name in enumerate(names)}
     if len(place) < len(names):
         raise ValueError(
@@ -62,7 +61,7 @@ def read_features(
     return rows, there
 
 
-def _from_arrays(path: Path) -> tuple[list[Any], Floats]:
+def _from_arrays(path: Path) -> tuple[list[Any], Features]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     try:
@@ -79,7 +78,7 @@ def _from_arrays(path: Path) -> tuple[list[Any], Floats]:
     return found["item"].tolist(), found["X"].astype(np.float32)
 
 
-def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Floats]:
+def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Features]:
     with workspace() as (connection, folder):
         found = locate(connection, source, folder)
         with plain_errors(found, kind := found.format()):
@@ -112,9 +111,9 @@ def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[A
     return rows, np.stack(columns, axis=1).astype(np.float32)
 
 
-def _counted(texts: list[str]) -> Floats:
+def _counted(texts: list[str]) -> Features:
     """Counts of words and pairs of words, hashed into places and scaled to length one."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    counted: Any = HashingVectorizer(n_features=TEXT_FEATURES, ngram_range=(1, 2))
-    return counted.transform(texts).toarray().astype(np.float32)
+    counts = HashingVectorizer(n_features=TEXT_FEATURES, ngram_range=(1, 2)).transform(texts)
+    return counts.toarray().astype(np.float32)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from slencodings.opinion import Opinion
+from slencodings.opinion import Floats, Opinion
 from slencodings.plot.canvas import (
     COLOURS,
     GREY,
     INK,
-    Floats,
+    Canvas,
     axes,
     legend,
     name_rows,
@@ -53,10 +53,12 @@ def bars(
     [0.9, 0.0, 0.0, 0.6, 0.1, 0.4]
     """
     each = opinions(opinion)
-    N, K = each.belief.shape
+    N, K = len(each.belief), each.belief.shape[-1]
     shown = named(names, N, "names", range(N) if N > 1 else [""])
     ax = axes(ax, (6.0, 1.1 + 0.32 * N), None)
-    handles, parts = _stack(ax, each, named(labels, K, "labels", range(K)), np.arange(N), 0.72)
+    handles, parts = _stack(
+        ax, each, named(labels, K, "labels", range(K)), np.arange(N, dtype=float), 0.72
+    )
     _finish(ax, handles, parts, shown)
     return ax
 
@@ -81,8 +83,8 @@ def change(
     Examples
     --------
     >>> from slencodings import discount, encode
-    >>> said = encode(np.eye(2), [0.1, 0.4])
-    >>> ax = change(said, discount(said, [0.5, 1.0]), labels=["yes", "no"], names=["a", "b"])
+    >>> before = encode(np.eye(2), [0.1, 0.4])
+    >>> ax = change(before, discount(before, [0.5, 1.0]), labels=["yes", "no"], names=["a", "b"])
     >>> len(ax.patches)
     12
     """
@@ -96,12 +98,12 @@ def change(
         raise ValueError(
             f"`moments` must be two words such as ('before', 'after'); {moments!r} came."
         )
-    N, K = first.belief.shape
+    N, K = len(first.belief), first.belief.shape[-1]
     shown = named(names, N, "names", range(N) if N > 1 else [""])
     ax = axes(ax, (6.0, 1.1 + 0.55 * N), None)
     both = Opinion(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-    rows = np.arange(N)
-    at = np.concatenate([rows - 0.27, rows + 0.13])
+    rows = np.arange(N, dtype=float)
+    at: Floats = np.concatenate([rows - 0.27, rows + 0.13])
     height = np.repeat([0.22, 0.46], N)
     handles, parts = _stack(ax, both, named(labels, K, "labels", range(K)), at, height)
     _finish(ax, handles, parts, shown)
@@ -112,7 +114,7 @@ def change(
 
 
 def _stack(
-    ax: Axes, opinion: Opinion, labels: list[Any], at: Floats, height: Any
+    ax: Canvas, opinion: Opinion, labels: list[Any], at: Floats, height: Any
 ) -> tuple[list[Any], list[Any]]:
     """Bars at these heights; a handle for each part, and its name."""
     b, u, _ = opinion
@@ -123,16 +125,16 @@ def _stack(
     parts = [(labels[k], b[:, k], colour) for k, colour in own]
     if len(rest):
         parts.append((f"{len(rest)} other labels", b[:, rest].sum(axis=1), GREY))
-    left, handles, names = np.zeros(len(u)), [], []
-    for name, width, colour in parts:
+    left = np.zeros(len(u))
+    handles: list[Any] = []
+    for _, width, colour in parts:
         handles.append(ax.barh(at, width, height, left, color=colour, ec="white", lw=0.8))
-        names.append(name)
         left = left + width
     handles.append(ax.barh(at, u, height, left, color="white", ec=_GAP, lw=0.8, hatch="/////"))
-    return handles, [*names, "uncertainty"]
+    return handles, [*(name for name, *_ in parts), "uncertainty"]
 
 
-def _finish(ax: Axes, handles: list[Any], parts: list[Any], names: list[Any]) -> None:
+def _finish(ax: Canvas, handles: list[Any], parts: list[Any], names: list[Any]) -> None:
     name_rows(ax, names)
     ax.set_xlim(-0.003, 1.003)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "½", "", "1"])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slencodings.opinion import Opinion, check
+from slencodings.opinion import Floats, Opinion, check
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
+# An `Axes`, inside: matplotlib and mpltern do not say what keyword arguments their methods take.
+Canvas: TypeAlias = Any
+# What is known of an annotator, a method or a level of confidence, by name.
+Row: TypeAlias = Mapping[str, Any]
 
 # Okabe & Ito's colours, which people of every colour vision tell apart, from dark to light and
 # back, so that neighbours differ in print too.
@@ -24,14 +24,14 @@ INK, GREY, PALE = "#222222", "#767676", "#d9d9d9"
 SIGNS = "os^Dv"
 
 
-def axes(ax: Any, size: tuple[float, float], projection: str | None = None) -> Axes:
+def axes(ax: Any, size: tuple[float, float], projection: str | None = None) -> Canvas:
     """The axes that came if it will do, or that of a new figure that pyplot knows nothing of."""
     try:
         from matplotlib.axes import Axes
         from matplotlib.figure import Figure
 
         if projection == "ternary":
-            import mpltern  # noqa: F401 (matplotlib then knows the projection)
+            import_module("mpltern")  # matplotlib then knows the projection
     except ImportError as error:
         raise ImportError(
             f"plots need matplotlib and mpltern; {error.name} is missing. "
@@ -39,7 +39,8 @@ def axes(ax: Any, size: tuple[float, float], projection: str | None = None) -> A
         ) from None
     if ax is None and projection == "ternary":
         # The layout engine leaves no room for text around a triangle.
-        return Figure(figsize=size).add_axes((0.08, 0.235, 0.84, 0.685), projection=projection)
+        figure: Any = Figure(figsize=size)
+        return figure.add_axes((0.08, 0.235, 0.84, 0.685), projection=projection)
     if ax is None:
         return Figure(figsize=size, layout="constrained").add_subplot()
     if not isinstance(ax, Axes):
@@ -71,7 +72,7 @@ def written(value: Any, letters: int = 28) -> str:
     return text if len(text) <= letters else f"{text[: half - 1]}…{text[-half:]}"
 
 
-def legend(ax: Axes, handles: Sequence[Any], names: Iterable[Any], **where: Any) -> None:
+def legend(ax: Canvas, handles: Sequence[Any], names: Iterable[Any], **where: Any) -> None:
     """A legend of names from data, which may begin with the underscore that would hide them."""
     shown = ax.legend(handles, ["?"] * len(handles), frameon=False, **where)
     for text, name in zip(shown.get_texts(), names, strict=True):
@@ -79,7 +80,7 @@ def legend(ax: Axes, handles: Sequence[Any], names: Iterable[Any], **where: Any)
         text.set_text(written(name))
 
 
-def name_rows(ax: Axes, names: Sequence[Any]) -> None:
+def name_rows(ax: Canvas, names: Sequence[Any]) -> None:
     """A row for each name from the top down, without lines that say nothing."""
     ax.set_yticks(range(len(names)), [written(name) for name in names])
     plain(*ax.get_yticklabels())
@@ -108,6 +109,15 @@ def opinions(opinion: Any, what: str = "opinion") -> Opinion:
             f"{opinion.uncertainty.shape} came. Take some: opinion.rows(0)."
         )
     return opinion if opinion.uncertainty.ndim else opinion.rows(None)
+
+
+def rows_in(found: Any) -> Sequence[Row]:
+    """The rows of a roster, a comparison or a calibration, or those that came; else none."""
+    rows = found.to_rows() if hasattr(found, "to_rows") else getattr(found, "rows", found)
+    if not isinstance(rows, Sequence):
+        return []
+    fine = all(isinstance(row, Mapping) for row in cast("Sequence[object]", rows))
+    return cast("Sequence[Row]", rows) if fine else []
 
 
 def named(names: Any, count: int, what: str, ours: Iterable[Any]) -> list[Any]:

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slencodings import metrics
-from slencodings.opinion import Opinion
+from slencodings.opinion import Floats, Opinion
 from slencodings.plot.canvas import (
     COLOURS,
     GREY,
     INK,
     PALE,
     SIGNS,
-    Floats,
+    Canvas,
+    Row,
     axes,
     legend,
     numbers,
     plain,
+    rows_in,
     written,
 )
 
@@ -63,14 +65,14 @@ def calibration(
     error = metrics.calibration_error(p, q, bins=bins)
     if p.size == 0:
         raise ValueError("a curve needs items; none came.")
-    said, right, n = _binned(p.reshape(-1, p.shape[-1]), q.reshape(-1, q.shape[-1]), bins)
+    stated, right, n = _binned(p.reshape(-1, p.shape[-1]), q.reshape(-1, q.shape[-1]), bins)
     ax = axes(ax, (4.2, 4.2))
     _square(ax)
     drawn = sum(line.get_gid() == _CURVE for line in ax.get_lines())
     colour, sign = COLOURS[drawn % len(COLOURS)], SIGNS[drawn % len(SIGNS)]
     low, high = _wilson(right, n)
-    ax.vlines(said, low, high, color=colour, lw=1.2, alpha=0.6)
-    (line,) = ax.plot(said, right, "-", marker=sign, color=colour, ms=5.5, lw=1.4, gid=_CURVE)
+    ax.vlines(stated, low, high, color=colour, lw=1.2, alpha=0.6)
+    (line,) = ax.plot(stated, right, "-", marker=sign, color=colour, ms=5.5, lw=1.4, gid=_CURVE)
     line.set_label(f"{name or 'prediction'}, error {error:.3f}")
     curves = [line for line in ax.get_lines() if line.get_gid() == _CURVE]
     legend(ax, curves, [line.get_label() for line in curves], loc="upper left", fontsize="small")
@@ -87,8 +89,8 @@ def _binned(p: Floats, q: Floats, bins: int) -> tuple[Floats, Floats, Floats]:
     place = np.ceil(np.minimum(top, 1) * bins).astype(np.intp)
     n = np.bincount(place)
     some = n > 0
-    said, found = (np.bincount(place, x)[some] / n[some] for x in (top, right))
-    return said, found, n[some].astype(float)
+    stated, found = (np.bincount(place, x)[some] / n[some] for x in (top, right))
+    return stated, found, n[some].astype(float)
 
 
 def _wilson(share: Floats, n: Floats) -> tuple[Floats, Floats]:
@@ -114,7 +116,7 @@ def confidence(found: Any, *, ax: Any = None, most: int = 12) -> Axes:
     >>> confidence(rows).get_ylabel()
     'earned: agreement beyond chance'
     """
-    rows = found.to_rows() if hasattr(found, "to_rows") else found
+    rows = rows_in(found)
     levels = _columns(rows, ("level", "uncertainty", "count"))
     people = _columns(rows, ("stated", "earned", "annotator"))
     if levels is None and people is None:
@@ -128,7 +130,7 @@ def confidence(found: Any, *, ax: Any = None, most: int = 12) -> Axes:
     return _people(ax, people, most) if people is not None else _levels(ax, levels)
 
 
-def _levels(ax: Axes, columns: Any) -> Axes:
+def _levels(ax: Canvas, columns: Any) -> Axes:
     x, u, n = (np.asarray(column, dtype=float) for column in columns)
     _square(ax) if np.all((x >= 0) & (x <= 1)) else _frame(ax)
     ax.set_ylim(-0.02, 1.02)
@@ -139,7 +141,7 @@ def _levels(ax: Axes, columns: Any) -> Axes:
     return ax
 
 
-def _people(ax: Axes, columns: list[list[Any]], most: int) -> Axes:
+def _people(ax: Canvas, columns: list[list[Any]], most: int) -> Axes:
     rows = [row for row in zip(*columns, strict=True) if None not in row[:2]]
     if not rows:
         raise ValueError(
@@ -155,9 +157,9 @@ def _people(ax: Axes, columns: list[list[Any]], most: int) -> Axes:
     return ax
 
 
-def _name(ax: Axes, places: Floats, names: dict[int, Any], most: int) -> None:
+def _name(ax: Canvas, places: Floats, names: dict[int, Any], most: int) -> None:
     """Name dots in this order, where a name lies on nothing else."""
-    figure: Any = ax.figure.canvas.figure
+    figure = ax.figure.canvas.figure
     figure.draw_without_rendering()  # Only then is it known where things are.
     dots = ax.transData.transform(places)
     taken: list[Any] = []
@@ -175,15 +177,13 @@ def _name(ax: Axes, places: Floats, names: dict[int, Any], most: int) -> None:
             text.remove()
 
 
-def _columns(rows: Any, names: Sequence[str]) -> list[list[Any]] | None:
-    if not isinstance(rows, Sequence) or not rows:
-        return None
-    if not all(isinstance(row, dict) and set(names) <= set(row) for row in rows):
+def _columns(rows: Sequence[Row], names: Sequence[str]) -> list[list[Any]] | None:
+    if not rows or any(not row.keys() >= set(names) for row in rows):
         return None
     return [[row[name] for row in rows] for name in names]
 
 
-def _square(ax: Axes) -> None:
+def _square(ax: Canvas) -> None:
     """From 0 to 1 both ways, with the diagonal where what is said is what is found."""
     if not any(line.get_gid() == "diagonal" for line in ax.get_lines()):
         ax.plot([0, 1], [0, 1], "-", color=PALE, lw=1.5, zorder=0, gid="diagonal")
@@ -191,5 +191,5 @@ def _square(ax: Axes) -> None:
     _frame(ax)
 
 
-def _frame(ax: Axes) -> None:
+def _frame(ax: Canvas) -> None:
     ax.spines[["top", "right"]].set_visible(False)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slencodings.plot.canvas import BLUE, GREY, INK, PALE, axes, name_rows
+from slencodings.plot.canvas import BLUE, GREY, INK, PALE, Canvas, Row, axes, name_rows, rows_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Row = dict[str, Any]
 
 _BEHIND = "#a6a6a6"
 _HEADS = {
@@ -27,6 +25,17 @@ _HEADS = {
     "own": "log-loss of the annotator's own votes",
     "accuracy": "accuracy on known items",
 }
+
+
+class _Estimate(NamedTuple):
+    """Of whom, how much and from where to where; None for what is unknown."""
+
+    name: Any
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    shared: int | None = None  # items with others
+    behind: bool = False  # the first, by the paired interval
 
 
 def reliability(
@@ -51,31 +60,32 @@ def reliability(
     'kappa with peers'
     """
     rows = _rows(roster, "roster", "describe_annotators(annotations)")
-    name = _estimate(rows, estimate, "annotator", "describe_annotators")
+    column = _column(rows, estimate, "annotator", "describe_annotators")
     if not most >= 2:
         raise ValueError(f"`most` must be at least 2; {most} came. 40 is usual.")
-    known = [row[name] for row in rows if row[name] is not None]
+    people = _estimates(rows, "annotator", column)
+    known = [person.value for person in people if person.value is not None]
     between = None
-    if len(rows) > most:
+    if len(people) > most:
         half = most // 2
-        between = {"annotator": f"… {len(rows) - 2 * half:,} more …", name: None}
-        rows = [*rows[:half], between, *rows[-half:]]
-    ax = axes(ax, (6.0, 1.0 + 0.26 * len(rows)))
+        between = _Estimate(f"… {len(people) - 2 * half:,} more …", None)
+        people = [*people[:half], between, *people[-half:]]
+    ax = axes(ax, (6.0, 1.0 + 0.26 * len(people)))
     if known:
         ax.axvline(float(np.median(known)), color=PALE, lw=1.5, zorder=0)
-    _forest(ax, rows, name, [INK] * len(rows))
-    name_rows(ax, [row["annotator"] for row in rows])
-    ends = [0.0, 1.0, *(row[c] for row in rows for c in (name, f"{name}_low") if row.get(c))]
+    _forest(ax, people, [INK] * len(people))
+    name_rows(ax, [person.name for person in people])
+    ends = [0.0, 1.0, *(x for person in people for x in (person.value, person.low) if x)]
     ax.set_xlim(min(ends) - 0.02 * (min(ends) < 0), max(ends) + 0.01)
-    ax.set_xlabel(_HEADS.get(name, name))
+    ax.set_xlabel(_HEADS.get(column, column))
     beside = ax.get_yaxis_transform()
-    for y, row in enumerate(rows):
-        if row is not between and row[name] is None:
+    for y, person in enumerate(people):
+        if person is not between and person.value is None:
             ax.text(0.5, y, "unknown", transform=beside, ha="center", va="center", color=GREY)
-        if row.get("shared_items") is not None:
+        if person.shared is not None:
             at = {"transform": beside, "ha": "right", "va": "center", "fontsize": "small"}
-            ax.text(1.1, y, f"{row['shared_items']:,}", color=GREY, **at)
-    if any(row.get("shared_items") is not None for row in rows):
+            ax.text(1.1, y, f"{person.shared:,}", color=GREY, **at)
+    if any(person.shared is not None for person in people):
         at = {"transform": ax.transAxes, "ha": "right", "va": "bottom", "fontsize": "small"}
         ax.text(1.1, 1.0, "shared items", color=GREY, **at)
     return ax
@@ -98,39 +108,41 @@ def comparison(found: Any, *, ax: Any = None, score: str = "votes") -> Axes:
     'log-loss of held-out votes (lower is better)'
     """
     rows = _rows(found, "found", "compare(annotations)")
-    name = _estimate(rows, score, "method", "compare")
-    sign = -1 if name == "accuracy" else 1
-    rows = sorted(rows, key=lambda row: math.inf if row[name] is None else sign * row[name])
-    ax = axes(ax, (6.4, 1.0 + 0.28 * len(rows)))
+    column = _column(rows, score, "method", "compare")
+    sign = -1 if column == "accuracy" else 1
+    methods = _estimates(rows, "method", column)
+    methods.sort(key=lambda method: math.inf if method.value is None else sign * method.value)
+    ax = axes(ax, (6.4, 1.0 + 0.28 * len(methods)))
     # The paired interval is about votes; other scores have no such test.
-    behind = [name == "votes" and (row.get("behind_low") or 0) > 0 for row in rows]
-    _forest(ax, rows, name, [_BEHIND if b else BLUE for b in behind])
-    name_rows(ax, [row["method"] for row in rows])
-    for y, row in enumerate(rows):
-        if row[name] is None or math.isinf(row[name]):
+    behind = [column == "votes" and method.behind for method in methods]
+    _forest(ax, methods, [_BEHIND if b else BLUE for b in behind])
+    name_rows(ax, [method.name for method in methods])
+    for y, method in enumerate(methods):
+        if method.value is None or math.isinf(method.value):
             at = {"transform": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-            ax.text(1.0, y, "unknown" if row[name] is None else "infinite →", color=GREY, **at)
-    better = "higher" if name == "accuracy" else "lower"
-    ax.set_xlabel(f"{_HEADS.get(name, name)} ({better} is better)")
+            what = "unknown" if method.value is None else "infinite →"
+            ax.text(1.0, y, what, color=GREY, **at)
+    better = "higher" if column == "accuracy" else "lower"
+    ax.set_xlabel(f"{_HEADS.get(column, column)} ({better} is better)")
     return ax
 
 
-def _rows(found: Any, what: str, how: str) -> list[Row]:
-    rows = found.to_rows() if hasattr(found, "to_rows") else getattr(found, "rows", found)
-    if not isinstance(rows, Sequence) or not all(isinstance(row, dict) for row in rows) or not rows:
-        raise TypeError(
-            f"`{what}` must be what {how} gave, or its rows as a list of dicts; "
-            f"{type(found).__name__} came{'' if rows else ', and it is empty'}."
-        )
-    return list(rows)
+def _rows(found: Any, what: str, how: str) -> Sequence[Row]:
+    if rows := rows_in(found):
+        return rows
+    kind, empty = type(found).__name__, isinstance(found, Sequence) and not found
+    raise TypeError(
+        f"`{what}` must be what {how} gave, or its rows as a list of dicts; "
+        f"{kind} came{', and it is empty' if empty else ''}."
+    )
 
 
-def _estimate(rows: list[Row], estimate: str | None, name: str, verb: str) -> str:
-    """The column to draw, which all rows have."""
+def _column(rows: Sequence[Row], estimate: str | None, name: str, verb: str) -> str:
+    """The estimate to draw, which all rows have."""
     there = [c.removesuffix("_low") for c in rows[0] if c.endswith("_low")]
     there = [c for c in there if c in rows[0] and c != "behind"]
     chosen = estimate if estimate is not None else next(iter(there), "")
-    lacking = sum(not {name, chosen} <= set(row) for row in rows)
+    lacking = sum(not {name, chosen} <= row.keys() for row in rows)
     if lacking or chosen not in there:
         raise ValueError(
             f"rows of {verb} have {name!r} and estimates with intervals, here "
@@ -140,14 +152,28 @@ def _estimate(rows: list[Row], estimate: str | None, name: str, verb: str) -> st
     return chosen
 
 
-def _forest(ax: Axes, rows: list[Row], name: str, colours: list[str]) -> None:
-    for y, (row, colour) in enumerate(zip(rows, colours, strict=True)):
-        value, low, high = (row.get(c) for c in (name, f"{name}_low", f"{name}_high"))
-        if value is None or math.isinf(value):
+def _estimates(rows: Sequence[Row], name: str, column: str) -> list[_Estimate]:
+    return [
+        _Estimate(
+            row[name],
+            row[column],
+            row.get(f"{column}_low"),
+            row.get(f"{column}_high"),
+            row.get("shared_items"),
+            (row.get("behind_low") or 0) > 0,
+        )
+        for row in rows
+    ]
+
+
+def _forest(ax: Canvas, estimates: Sequence[_Estimate], colours: Sequence[str]) -> None:
+    for y, (found, colour) in enumerate(zip(estimates, colours, strict=True)):
+        if found.value is None or math.isinf(found.value):
             continue
-        if low is not None and high is not None:
-            ax.plot([low, high], [y, y], "-", color=colour, lw=1.6, solid_capstyle="butt")
-        face = "white" if low is None else colour
-        ax.plot([value], [y], "o", mfc=face, mec=colour, ms=5.5)
+        if found.low is not None and found.high is not None:
+            between = [found.low, found.high]
+            ax.plot(between, [y, y], "-", color=colour, lw=1.6, solid_capstyle="butt")
+        face = "white" if found.low is None else colour
+        ax.plot([found.value], [y], "o", mfc=face, mec=colour, ms=5.5)
     ax.grid(axis="x", color=PALE, lw=0.5)
     ax.set_axisbelow(True)

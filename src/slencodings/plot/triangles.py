@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slencodings.fusion import fuse
-from slencodings.opinion import Opinion, alpha
+from slencodings.opinion import Floats, Opinion, alpha
 from slencodings.plot.canvas import (
     BLUE,
     GREY,
     INK,
     ORANGE,
-    Floats,
+    Canvas,
     axes,
     legend,
     named,
@@ -64,7 +64,7 @@ def simplex(
         raise ValueError(
             f"`prior_weight` must be a positive number; {prior_weight!r} came. 3 is flat."
         )
-    each = _some(opinion, 3, "bars(opinion)")
+    each = _over(opinion, 3, "bars(opinion)")
     if len(each.uncertainty) > 1:
         raise ValueError(
             f"a simplex shows one opinion; {len(each.uncertainty)} came. Take one: opinion.rows(0)."
@@ -78,8 +78,8 @@ def simplex(
         )
     ax = _ternary(axes(ax, _SIZE, "ternary"), named(labels, 3, "labels", range(3)))
     regions = _regions(ax, concentration) if np.all(np.isfinite(concentration)) else []
-    ring = ax.plot(*a[:, None], "o", mfc="white", mec=GREY, ms=6, mew=1.3, zorder=5, **_WHOLE)
-    dot = ax.plot(*P[:, None], "o", mfc=INK, mec="white", ms=9, mew=1.2, zorder=6, **_WHOLE)
+    ring = ax.plot(*a[:, None], "o", mfc="white", mec=GREY, ms=6, mew=1.3, zorder=5, **_UNCUT)
+    dot = ax.plot(*P[:, None], "o", mfc=INK, mec="white", ms=9, mew=1.2, zorder=6, **_UNCUT)
     from matplotlib.patches import Patch
 
     shown = {f"{mass:.0%}": Patch(fc=tone, ec=GREY, lw=0.5) for mass, tone in regions}
@@ -100,10 +100,10 @@ _BELOW = {
 
 _SIGNS = ("projected probability", "base rate")
 # A sign on an edge of the triangle is not to be cut in half.
-_WHOLE = {"clip_on": False}
+_UNCUT = {"clip_on": False}
 
 
-def _regions(ax: Any, alpha: Floats) -> list[tuple[float, str]]:
+def _regions(ax: Canvas, alpha: Floats) -> list[tuple[float, str]]:
     """Fill the regions of highest density; what was drawn, mass and tone each."""
     if np.all(alpha == 1):  # flat: any region of this size holds as much
         tone = _MASSES[0.8]
@@ -169,12 +169,12 @@ def triangle(
     Examples
     --------
     >>> from slencodings import encode
-    >>> said = encode(np.asarray([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [0.4, 0.6, 0.5])
-    >>> ax = triangle(said, labels=["yes", "no"], path=True)
-    >>> len(ax.get_lines()[0].get_xdata())  # the way
+    >>> opinions = encode(np.asarray([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [0.4, 0.6, 0.5])
+    >>> ax = triangle(opinions, labels=["yes", "no"], path=True)
+    >>> len(ax.get_lines()[0].get_xdata())  # the path
     4
     """
-    each = _some(opinion, 2, "simplex(opinion) or bars(opinion)")
+    each = _over(opinion, 2, "simplex(opinion) or bars(opinion)")
     N = len(each.uncertainty)
     if path and len(np.unique(each.base_rate, axis=0)) > 1:
         raise ValueError(
@@ -189,12 +189,12 @@ def triangle(
     else:
         start = Opinion(np.zeros((1, 2)), np.ones(1), each.base_rate[:1])
         steps = [start, *(_alone(fuse(each.rows(slice(n + 1)))) for n in range(N))]
-        way = Opinion(*map(np.concatenate, zip(*steps, strict=True)))
-        lines = ax.plot(*_places(way), "-o", color=BLUE, lw=1.8, ms=4, zorder=4, **_WHOLE)
+        fused = Opinion(*map(np.concatenate, zip(*steps, strict=True)))
+        lines = ax.plot(*_places(fused), "-o", color=BLUE, lw=1.8, ms=4, zorder=4, **_UNCUT)
         rings = {"mfc": "white", "mec": ORANGE, "ms": 7, "mew": 1.6}
-        lines += ax.plot(*_places(each), "o", zorder=3, **rings, **_WHOLE)
+        lines += ax.plot(*_places(each), "o", zorder=3, **rings, **_UNCUT)
         signs = dict(zip(("on the way", "said"), lines, strict=True))
-        signs |= dict(zip(("fused", *_SIGNS), _project(ax, way.rows([-1]), []), strict=True))
+        signs |= dict(zip(("fused", *_SIGNS), _project(ax, fused.rows([-1]), []), strict=True))
         _name(ax, each, shown, INK)
     legend(ax, list(signs.values()), signs, **_BELOW, ncols=3)
     return ax
@@ -211,7 +211,7 @@ def _places(opinion: Opinion) -> tuple[Floats, Floats, Floats]:
     return opinion.uncertainty, opinion.belief[:, 1], opinion.belief[:, 0]
 
 
-def _project(ax: Any, opinion: Opinion, names: Sequence[Any]) -> list[Any]:
+def _project(ax: Canvas, opinion: Opinion, names: Sequence[Any]) -> list[Any]:
     """Opinions, their projectors and base rates; a handle for each of these."""
     P, a = opinion.probability, opinion.base_rate
     handles: list[Any] = []
@@ -219,9 +219,9 @@ def _project(ax: Any, opinion: Opinion, names: Sequence[Any]) -> list[Any]:
         ax.plot([1, 0], [0, prior[1]], [0, prior[0]], ":", color=GREY, lw=1, zorder=2)
         ax.plot([u, 0], [left, p[1]], [right, p[0]], "--", color=INK, lw=1, zorder=3)
         handles = [
-            *ax.plot([u], [left], [right], "o", mfc=INK, mec="white", ms=9, zorder=6, **_WHOLE),
-            *ax.plot([0], [p[1]], [p[0]], "|", color=INK, ms=11, mew=2, zorder=5, **_WHOLE),
-            *ax.plot([0], [prior[1]], [prior[0]], "o", mfc="white", mec=GREY, ms=6, **_WHOLE),
+            *ax.plot([u], [left], [right], "o", mfc=INK, mec="white", ms=9, zorder=6, **_UNCUT),
+            *ax.plot([0], [p[1]], [p[0]], "|", color=INK, ms=11, mew=2, zorder=5, **_UNCUT),
+            *ax.plot([0], [prior[1]], [prior[0]], "o", mfc="white", mec=GREY, ms=6, **_UNCUT),
         ]
     if len(P) == 1:
         _write(ax, (0, P[0, 1], P[0, 0]), f"{P[0, 0]:.2f}", (0, -7), ha="center", va="top")
@@ -229,7 +229,7 @@ def _project(ax: Any, opinion: Opinion, names: Sequence[Any]) -> list[Any]:
     return handles
 
 
-def _name(ax: Any, opinion: Opinion, names: Sequence[Any], colour: str) -> None:
+def _name(ax: Canvas, opinion: Opinion, names: Sequence[Any], colour: str) -> None:
     """Names beside opinions, outwards; above those at the base, where others have their place."""
     for (u, left, right), name in zip(zip(*_places(opinion), strict=True), names, strict=False):
         side = 1 if right >= left else -1
@@ -238,13 +238,13 @@ def _name(ax: Any, opinion: Opinion, names: Sequence[Any], colour: str) -> None:
         _write(ax, (u, left, right), written(name), (8 * side, up), color=colour, **how)
 
 
-def _write(ax: Any, at: Any, text: str, offset: tuple[float, float], **how: Any) -> None:
+def _write(ax: Canvas, at: Any, text: str, offset: tuple[float, float], **how: Any) -> None:
     """Text so many points away from a place in the triangle."""
     (xy,) = ax.transProjection.transform([at])
     plain(ax.annotate(text, xy, offset, textcoords="offset points", zorder=7, **how))
 
 
-def _some(opinion: Any, K: int, else_: str) -> Opinion:
+def _over(opinion: Any, K: int, else_: str) -> Opinion:
     each = opinions(opinion)
     if each.belief.shape[-1] != K:
         raise ValueError(
@@ -254,7 +254,7 @@ def _some(opinion: Any, K: int, else_: str) -> Opinion:
     return each
 
 
-def _ternary(ax: Any, corners: Sequence[Any]) -> Axes:
+def _ternary(ax: Canvas, corners: Sequence[Any]) -> Canvas:
     """A triangle with its corners named, and nothing else on it."""
     for axis in (ax.taxis, ax.laxis, ax.raxis):
         axis.set_ticks([])
