@@ -15,9 +15,9 @@ from slencodings.datasets import crowd_table, digits_crowd
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 # What is typed, and what is shown below it.
 TYPED = [
-    (command, shown)
+    (command.replace("\n> ", "\n"), shown)
     for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    for command, shown in re.findall(r"^\$ (.*(?:\n> .*)*)\n((?:[^$].*\n)*)", block, re.MULTILINE)
 ]
 ELSEWHERE = {
     r"pip install|make ": "installs: `.ci/run` and whoever clones it do that",
