@@ -34,7 +34,7 @@ HOUSE = [
             "crowds",
             "tables/",
             "tables of annotations in any engine, to opinions and to arrays",
-            "annotations confidence opinion",
+            "annotations choices confidence opinion",
         ),
         (
             "crowds",
@@ -71,7 +71,7 @@ HOUSE = [
             "people",
             "files/",
             "files, folders, addresses and exports, in and out, all or nothing",
-            "aggregate annotations cli confidence opinion progress tables trust",
+            "aggregate annotations choices confidence opinion progress tables trust",
         ),
         (
             "people",
@@ -95,8 +95,8 @@ HOUSE = [
             "people",
             "cli/",
             "the command `sle`, one file a kind of verb",
-            "aggregate annotations annotators confidence datasets evaluation files opinion "
-            "progress report torch triage",
+            "aggregate annotations annotators choices confidence datasets evaluation files opinion "
+            "progress report tables torch triage",
         ),
     ]
 ]

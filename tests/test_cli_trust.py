@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from flat import encode_file
 from running import Run, Sle
 
 import slencodings
 from slencodings.files import encode as files
-from slencodings.files import intake
 from slencodings.trust import Trust, learn_trust, obtain
 
 Table = dict[str, list[Any]]
@@ -225,7 +225,7 @@ def test_without_annotators_one_worth_is_learned(sle: Sle):
 
 
 def test_of_very_many_labels_the_meaning_is_not_learned(sle: Sle, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(intake, "MOST_MEANT", 2)
+    monkeypatch.setattr(files, "MOST_MEANT", 2)
     how = ("--trust", "learned", "--save-trust", "trust.json")
     run = sle("crowd.csv", "-o", "out.csv", *how)
     assert "note     of more than 2 labels, what votes say about others is not learned" in run.err
@@ -273,7 +273,7 @@ def test_a_stop_while_learning_is_heard_and_changes_nothing(
     (tmp_path / "crowd.csv").write_text(as_csv(crowd()))
     (tmp_path / "trust.json").write_text("old")
     with pytest.raises(KeyboardInterrupt):
-        files.encode_file(
+        encode_file(
             str(tmp_path / "crowd.csv"),
             str(tmp_path / "out.csv"),
             columns={},
@@ -418,7 +418,7 @@ def test_names_of_another_type_are_refused(sle: Sle):
 def test_reliability_given_to_the_library_is_refused_too(tmp_path: Path):
     (tmp_path / "crowd.csv").write_text(as_csv(crowd(4) | {"reliability": [0.5] * 16}))
     with pytest.raises(ValueError, match="`reliability` came too"):
-        files.encode_file(
+        encode_file(
             str(tmp_path / "crowd.csv"),
             str(tmp_path / "out.csv"),
             columns={"reliability": "reliability"},

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from flat import read_crowd
 
-from slencodings.files.crowd import read_crowd, weigh
+from slencodings.files.crowd import weigh
 
 CROWD = """\
 post,worker,answer,sure,trust,expert,p_no,p_yes

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flat import encode_file, read_crowd
 
 from slencodings import exports
-from slencodings.cli import options
-from slencodings.files.crowd import read_crowd
-from slencodings.files.encode import encode_file
+from slencodings.choices import Format, TableFormat, words
 from slencodings.files.exports import read_export
 from slencodings.tables import fuse_table
 
@@ -61,7 +60,7 @@ def test_an_export_is_encoded_as_its_table_is(
 
 
 def test_options_name_the_formats_that_there_are():
-    assert tuple(options.TOOLS) == exports.FORMATS
+    assert set(words(Format)) - set(words(TableFormat)) == set(exports.FORMATS)
 
 
 def test_a_question_of_a_plain_table_is_refused(tmp_path: Path):

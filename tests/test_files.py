@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from flat import encode_file
 
 import slencodings
 from slencodings.files import encode as files
-from slencodings.files.encode import encode_file, replacing
+from slencodings.files.write import replacing
 
 Table = dict[str, list[Any]]
 
@@ -185,7 +186,7 @@ def test_labels_on_the_command_line_take_the_type_of_their_column(tmp_path: Path
         content = as_bytes(table, format)
         _, about, _ = encode(tmp_path, content, f"crowd.{format}", labels=["2", "1", "0"])
         assert about["labels"] == ([2, 1, 0] if format == "parquet" else ["2", "1", "0"])
-    with pytest.raises(ValueError, match="must be of the type of column 'label', BIGINT; a,b came"):
+    with pytest.raises(ValueError, match="must be of the type of column 'label', Int64; a,b came"):
         encode(tmp_path, as_bytes(table, "parquet"), "crowd.parquet", labels=["a", "b"])
 
 
@@ -302,7 +303,7 @@ def test_confidence_that_is_missing_teaches_nothing(tmp_path: Path):
 
 @pytest.mark.parametrize("scale", ["calibrated", (1, 5)])
 def test_a_scale_needs_confidence(tmp_path: Path, scale: Any):
-    with pytest.raises(ValueError, match=r"needs a column of confidence.*--confidence COLUMN"):
+    with pytest.raises(ValueError, match=r"needs a column of confidence.*confidence='COLUMN'"):
         encode(tmp_path, b"item,label\na,x\nb,y\n", "a.csv", confidence_scale=scale)
 
 

@@ -138,7 +138,7 @@ def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, sle):
     (here / "m.safetensors").write_bytes(b"old")
     how = ["--features", "X.npz", "--model", "m.safetensors"]
     cases = {
-        ("--objective", "mtlsl"): "'mtlsl' needs the true label of every item that is trained on",
+        ("--objective", "mtlsl"): "mtlsl needs the true label of every item that is trained on",
         ("--features", "none.npz"): "there is no file 'none.npz'",
         ("--predictions", "p.docx"): "chooses its format",
         ("--test", 0.99): "at least two items with features and annotations are needed",

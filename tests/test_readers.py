@@ -11,6 +11,7 @@ import pytest
 from slencodings.files import formats as readers
 from slencodings.files.formats import choose_columns, find_columns, format_of, header, text_of
 from slencodings.files.locate import Source, scan
+from slencodings.tables.rows import Reading
 
 
 @pytest.mark.parametrize(
@@ -50,16 +51,16 @@ def test_numbers_are_found_by_name_too(name: str, role: str):
 
 def test_what_is_given_wins_over_what_is_found():
     names = ["item", "label", "gold", "confidence"]
-    chosen = choose_columns(names, {"label": "gold", "confidence": None})
-    assert chosen == {"item": "item", "label": "gold", "confidence": "confidence"}
+    chosen = choose_columns(names, Reading(label="gold"))
+    assert chosen.columns == {"item": "item", "label": "gold", "confidence": "confidence"}
 
 
 def test_a_column_that_is_given_is_not_found_for_another_role():
     names = ["text", "annotator", "answer", "response"]
-    chosen = choose_columns(names, {"item": "answer"})
-    assert chosen == {"item": "answer", "annotator": "annotator", "label": "response"}
-    chosen = choose_columns(["doc", "text", "label", "p"], {"label": ["doc", "p"]})
-    assert chosen == {"item": "text", "label": ["doc", "p"]}
+    chosen = choose_columns(names, Reading(item="answer"))
+    assert chosen.columns == {"item": "answer", "annotator": "annotator", "label": "response"}
+    chosen = choose_columns(["doc", "text", "label", "p"], Reading(label=["doc", "p"]))
+    assert chosen.columns == {"item": "text", "label": ["doc", "p"]}
 
 
 def test_no_column_is_found_for_two_roles():
@@ -68,31 +69,31 @@ def test_no_column_is_found_for_two_roles():
 
 
 def test_a_column_given_for_two_roles_is_refused():
-    with pytest.raises(ValueError, match=r"one thing; 'x' came as --item and --label.*'x', 'y'"):
-        choose_columns(["x", "y"], {"item": "x", "label": "x"})
+    with pytest.raises(ValueError, match=r"one thing; 'x' came as `item` and `label`.*'x', 'y'"):
+        choose_columns(["x", "y"], Reading(item="x", label="x"))
 
 
 @pytest.mark.parametrize("role", ["item", "label"])
 def test_a_role_without_a_column_names_those_there_are_and_the_option(role: str):
     names = [name for name in ("item", "label") if name != role] + ["a", "b"]
     with pytest.raises(
-        ValueError, match=rf"no column looks like the {role}.*'a', 'b'.*Name it: --{role} COLUMN"
+        ValueError, match=rf"no column looks like the {role}.*'a', 'b'.*Name it: {role}='COLUMN'"
     ):
-        choose_columns(names, {})
+        choose_columns(names, Reading())
 
 
 def test_a_list_of_columns_is_cut_where_it_is_too_long_to_read():
     with pytest.raises(ValueError, match=r"'c0', .*'c19' and 80 more. Name it"):
-        choose_columns([f"c{i}" for i in range(100)], {})
+        choose_columns([f"c{i}" for i in range(100)], Reading())
     with pytest.raises(ValueError, match=r"are 'x{60}\.\.\.'. Name it"):
-        choose_columns(["x" * 1000], {})
+        choose_columns(["x" * 1000], Reading())
 
 
 def test_confidence_is_taken_before_uncertainty_and_never_both():
     names = ["item", "label", "uncertainty", "confidence"]
-    assert "uncertainty" not in choose_columns(names, {})
-    assert "confidence" not in choose_columns(names, {"uncertainty": "uncertainty"})
-    assert choose_columns(names, {"uncertainty": "0.5"})["uncertainty"] == 0.5
+    assert choose_columns(names, Reading()).uncertainty is None
+    assert choose_columns(names, Reading(uncertainty="uncertainty")).confidence is None
+    assert choose_columns(names, Reading(uncertainty="0.5")).uncertainty == 0.5
 
 
 @pytest.mark.parametrize(
@@ -108,12 +109,12 @@ def test_confidence_is_taken_before_uncertainty_and_never_both():
 def test_a_given_text_is_a_column_if_there_is_one_and_else_a_number_or_a_list(
     names: list[str], role: str, given: str, meant: Any
 ):
-    assert choose_columns(names, {role: given})[role] == meant
+    assert choose_columns(names, Reading(**{role: given})).columns[role] == meant
 
 
 def test_a_missing_column_names_those_there_are_and_the_nearest():
     with pytest.raises(ValueError, match=r"no column 'lable'.*'item', 'label'.*label='label'"):
-        choose_columns(["item", "label"], {"label": "lable"})
+        choose_columns(["item", "label"], Reading(label="lable"))
 
 
 CONTENTS = {

@@ -13,12 +13,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from flat import encode_file, read_crowd
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 
 from slencodings.files import locate as sources
-from slencodings.files.crowd import read_crowd
-from slencodings.files.encode import encode_file
 from slencodings.files.features import read_features
 from slencodings.files.locate import locate
 
@@ -388,7 +387,7 @@ def test_too_little_memory_is_said_plainly(here: Path):
     write(here / "a.csv", ROWS)
     with pytest.raises(
         MemoryError,
-        match=r"a.csv needs more memory than it may have: .*Allow it more with --memory",
+        match=r"a.csv needs more memory than it may have: .*Allow it more, memory='4GB'",
     ):
         encode("a.csv", memory="300KB")
     assert sorted(os.listdir()) == ["a.csv"]
@@ -406,7 +405,7 @@ def large(path: Path) -> Path:
 PEAK = """
 import sys
 from slencodings.files.encode import encode_file
-encode_file(sys.argv[1], sys.argv[2], columns={}, memory=sys.argv[3] or None)
+encode_file(sys.argv[1], sys.argv[2], memory=sys.argv[3] or None)
 print(int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024)
 """
 

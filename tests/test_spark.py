@@ -23,6 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd, in_order
+from flat import encode_on_spark
 from strategies import assert_close
 
 from slencodings import from_table, fuse_table
@@ -448,9 +449,7 @@ def write(path: Path, columns: Columns = SMALL) -> str:
 
 
 def encode(source: Any, target: Any, **how: Any) -> dict[str, Any]:
-    from slencodings.files import spark
-
-    return spark.encode(source if isinstance(source, list) else str(source), str(target), **how)
+    return encode_on_spark(source if isinstance(source, list) else str(source), str(target), **how)
 
 
 @pytest.mark.usefixtures("sessions")
@@ -625,13 +624,14 @@ def run_entry(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_spark_submit_takes_the_options_of_the_command_line(tmp_path: Path) -> None:
-    from slencodings.files import spark
+    from slencodings.cli import __file__ as cli
 
     source = write(tmp_path / "in.csv", SMALL | {"confidence": [5, 3, 1]})
     run = run_entry(
         *(str(HOME / "bin/spark-submit"), "--master", "local[1]"),
         *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=1"),
-        *(spark.__file__, source, "-o", str(tmp_path / "out.parquet")),
+        *(str(Path(cli).with_name("__main__.py")), "encode", "--engine", "spark", source),
+        *("-o", str(tmp_path / "out.parquet")),
         *("--confidence-scale", "1-5", "--smoothing", "0", "--values", "belief,uncertainty"),
     )
     assert run.returncode == 0, run.stderr
@@ -654,7 +654,7 @@ def test_sle_encode_hands_over_to_spark(tmp_path: Path) -> None:
 
 def test_the_entry_says_errors_in_one_line_and_fails(tmp_path: Path) -> None:
     master = f"spark://{HERE}:{free_port()}"
-    module = (sys.executable, "-m", "slencodings.files.spark")
+    module = (sys.executable, "-m", "slencodings.cli", "encode", "--engine", "spark")
     run = run_entry(*module, "in.csv", "-o", str(tmp_path / "out.csv"), "--master", master)
     assert run.returncode == 1
     assert re.fullmatch(rf"error: no Spark master answers at {master}: .*\n", run.stderr)

@@ -19,13 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engines import Engine, core_engines
+from flat import encode_file, read_crowd
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import one_in
 
 import slencodings
-from slencodings.files.crowd import read_crowd
-from slencodings.files.encode import encode_file
 from slencodings.files.store import alone
 from slencodings.tables import fuse_evidence
 from slencodings.trust import learn_trust
@@ -347,7 +346,7 @@ def test_labels_must_be_plain_values(tmp_path: Path):
 
 ADDITIVE = {
     "operator": ({"operator": "average"}, "cumulative operator; operator='average' came"),
-    "trust": ({"trust": "learned"}, "trust='learned' came. Learn it from a file with --save-trust"),
+    "trust": ({"trust": "learned"}, "trust='learned' came. Learn it from a file, save_trust"),
     "scale": ({"confidence_scale": "calibrated"}, "`calibrated` came. Name the ends of the scale"),
 }
 
@@ -381,7 +380,7 @@ def test_a_batch_that_lacks_a_column_is_asked_for_it(tmp_path: Path, role: str):
     add(tmp_path, crowd())
     table = crowd(seed=1)
     table["sure"] = table.pop(role)
-    words = f"came with {role}; no column of new.csv looks like it. Name it: --{role} COLUMN; or"
+    words = f"came with {role}; no column of new.csv looks like it. Name it: {role}='COLUMN'; or"
     assert_refused(tmp_path, words, table)
     add(tmp_path, table, columns={role: "sure"})
     add(tmp_path, table, columns={role: "1"})
@@ -401,7 +400,7 @@ def test_uncertainty_may_follow_confidence(tmp_path: Path):
 
 def test_a_column_of_uncertainty_is_asked_for_too(tmp_path: Path):
     add(tmp_path, BOTH | {"doubt": [0.0, 0.5]})
-    assert_refused(tmp_path, "came with uncertainty;.*one number for all: --uncertainty 0", MORE)
+    assert_refused(tmp_path, "came with uncertainty;.*one number for all: uncertainty=0", MORE)
 
 
 # Trust that was learned before
@@ -581,7 +580,7 @@ import os, pathlib, signal, sys
 from slencodings.files.encode import encode_file
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 {patch}
-encode_file("new.csv", "out.csv", into="store.parquet", columns={{}})
+encode_file("new.csv", "out.csv", into="store.parquet")
 """
 MOMENTS = {
     "before the new store is safe on disk": "os.fsync = die",

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from flat import encode_file
 from sklearn.linear_model import LogisticRegression
 
 import slencodings as sle
-from slencodings.files.encode import encode_file
 from slencodings.opinion import Opinion
 
 CROWD = {

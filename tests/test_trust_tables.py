@@ -341,7 +341,7 @@ def test_the_result_says_what_trust_was_used(trust: Trust) -> None:
         ),
         (
             {"confidence": None},
-            r"at levels 1, 2, 3, 4, 5; none came. Pass confidence='the column', or one for all: "
+            r"at levels 1, 2, 3, 4, 5; none came. Pass confidence='COLUMN', or one for all: "
             r"confidence=5",
         ),
     ],

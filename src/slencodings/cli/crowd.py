@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slencodings.cli.options import (
     Column,
-    Duplicates,
     Ends,
     IfDuplicate,
     IfIncomplete,
     In,
-    Incomplete,
     InFormat,
     LabelColumn,
     Labels,
@@ -65,8 +64,8 @@ def _options(
     reliability: Number = None,
     confidence_scale: Ends = None,
     labels: Labels = None,
-    missing: IfIncomplete = Incomplete.error,
-    duplicates: IfDuplicate = Duplicates.all,
+    missing: IfIncomplete = "error",
+    duplicates: IfDuplicate = "all",
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -93,23 +92,16 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         source, output = given["source"], None if "output" in names else given["output"]
         if output is not None:
             check_rows_target(output, source)
-        roles = ("item", "annotator", "label", "confidence", "uncertainty", "reliability")
         with notes(given["quiet"]) as (say, progress):
 
             def crowd(gold: str | None) -> Told:
-                return read_crowd(
-                    source,
-                    columns={role: given[role] for role in roles},
-                    gold=gold,
-                    confidence_scale=scale_of(given["confidence_scale"], learned=False),
-                    labels=words(given["labels"]),
-                    missing=given["missing"].value,
-                    duplicates=given["duplicates"].value,
-                    format=given["format"].value if given["format"] else None,
-                    question=given["question"],
-                    say=say,
-                    progress=progress,
-                )
+                from slencodings.tables.rows import Reading
+
+                names = (field.name for field in fields(Reading))
+                how = {name: given[name] for name in names if name in given}
+                how["labels"] = words(given["labels"])
+                how["confidence_scale"] = scale_of(given["confidence_scale"], learned=False)
+                return read_crowd(source, Reading(**how), gold=gold, say=say, progress=progress)
 
             found = verb(Read(source, crowd, say, progress), **{p.name: given[p.name] for p in own})
             if output is not None:

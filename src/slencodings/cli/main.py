@@ -7,12 +7,13 @@ import shlex
 import signal
 import sys
 import traceback
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import typer
 
 from slencodings.cli import options as o
 from slencodings.cli.crowd import Found, Read, on_a_crowd
+from slencodings.cli.encode import encode
 from slencodings.cli.terminal import show
 from slencodings.progress import notes
 
@@ -33,96 +34,7 @@ def options(version: o.Version = False) -> None:
     """Options before the verb."""
 
 
-@app.command()
-def encode(
-    source: o.In,
-    target: o.Out = None,
-    into: o.Into = None,
-    again: o.Again = False,
-    engine: o.OnEngine = o.Engine.duckdb,
-    master: o.Master = None,
-    memory: o.Memory = None,
-    format: o.InFormat = None,
-    question: o.Question = None,
-    item: o.Column = None,
-    annotator: o.Column = None,
-    label: o.LabelColumn = None,
-    confidence: o.Number = None,
-    uncertainty: o.Number = None,
-    reliability: o.Number = None,
-    confidence_scale: o.Scale = None,
-    labels: o.Labels = None,
-    missing: o.IfMissing = o.Missing.error,
-    duplicates: o.IfDuplicate = o.Duplicates.all,
-    trust: o.Trust = "none",
-    save_trust: o.SaveTrust = None,
-    seed: o.Seed = None,
-    smoothing: o.Smoothing = None,
-    prior_weight: o.PriorWeight = 2.0,
-    operator: o.HowFused = o.Operator.cumulative,
-    form: o.InForm = None,
-    values: o.Values = "belief,uncertainty,probability",
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
-) -> None:
-    """Fuse files of annotations into a file of opinions, one per item.
-
-    Columns are found by their usual names (item or task, annotator or worker, label or answer,
-    confidence, reliability) and what was found is said. With --into, the annotations are added to
-    evidence that is kept, and opinions are of all that is in it; it may itself be IN.
-    """
-    o.check_output(target, into, again)
-    scale = o.scale_of(confidence_scale)
-    o.check_trust(
-        trust,
-        scale,
-        {"--reliability": reliability, "--smoothing": smoothing}
-        | {"--operator": None if operator == o.Operator.cumulative else operator},
-        {"--save-trust": save_trust, "--seed": seed},
-    )
-    tool = format if format in o.TOOLS else None
-    shape = form if form in (o.Form.lists, o.Form.weights) else None
-    alone = {"--form": shape, "--format": tool, "--question": question, "--into": into}
-    alone |= {"--memory": memory, "--save-trust": save_trust, "--seed": seed}
-    o.check_engine(engine, master, alone | {"--trust": trust if trust == "learned" else None})
-    with notes(quiet) as (tell, progress):
-        # All that was learned is a detail of many lines.
-        say = tell if verbose else lambda what, text: None if what == "detail" else tell(what, text)
-        how: dict[str, Any] = {
-            "columns": {
-                "item": item,
-                "annotator": annotator,
-                "label": label,
-                "confidence": confidence,
-                "uncertainty": uncertainty,
-                "reliability": reliability,
-            },
-            "confidence_scale": scale,
-            "labels": o.words(labels),
-            "trust": trust,
-            "smoothing": smoothing,
-            "prior_weight": prior_weight,
-            "operator": operator.value,
-            "form": form.value if form else None,
-            "values": list(dict.fromkeys(o.words(values) or [])),
-            "missing": missing.value,
-            "duplicates": duplicates.value,
-            "format": format.value if format else None,
-            "say": say,
-        }
-        if engine == o.Engine.spark and target is not None:
-            from slencodings.files import spark
-
-            about = spark.encode(source, target, master=master, **how)
-        else:
-            from slencodings.files.encode import encode_file
-
-            one = {"save_trust": save_trust, "seed": seed or 0, "progress": progress}
-            new = {"into": into, "again": again, "memory": memory, "question": question}
-            about = encode_file(source, target, **new, **how, **one)
-        for name, value in about.items() if verbose else ():
-            if name != "trust":
-                say("detail", f"{name} = {value}")
+app.command()(encode)
 
 
 @app.command()
@@ -131,7 +43,7 @@ def compare(
     read: Read,
     *,
     gold: o.Gold = None,
-    method: o.Methods = None,
+    methods: o.Methods = None,
     folds: o.Folds = 5,
     bootstrap: o.Bootstrap = 1000,
     seed: o.Seed = None,
@@ -150,7 +62,7 @@ def compare(
         told.stated,
         reliability=told.reliability,
         gold=told.truth,
-        methods=method or None,
+        methods=methods or None,
         folds=folds,
         bootstrap=bootstrap,
         seed=seed or 0,
@@ -201,7 +113,7 @@ def triage(
     budget: o.Budget = None,
     target: o.Target = 0.2,
     conflict: o.Conflict = 0.5,
-    goal: o.WhatFor = o.Goal.label,
+    goal: o.WhatFor = "label",
     capacity: o.Capacity = None,
     limit: o.Limit = 20,
     seed: o.Seed = None,
@@ -228,10 +140,10 @@ def triage(
         target=target,
         conflict=conflict,
         budget=budget,
-        goal=cast("Any", goal.value),
+        goal=goal,
         capacity=capacity,
     )
-    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal.value}
+    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal}
 
     def shown() -> None:
         typer.echo(found.summary() + "\n")
@@ -273,8 +185,8 @@ def train(
     text: o.Text = None,
     predictions: o.Predictions = None,
     gold: o.Gold = None,
-    trust: o.LearnTrust = o.Trusted.none,
-    objective: o.WhatLoss = o.Objective.reverse_kl,
+    trust: o.LearnTrust = "none",
+    objective: o.WhatLoss = "reverse_kl",
     epochs: o.Epochs = 100,
     test: o.Held = 0.2,
     seed: o.Seed = None,
@@ -292,23 +204,23 @@ def train(
     X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
-    given = "learned" if trust == o.Trusted.learned else told.reliability
-    to_opinions = objective in (o.Objective.reverse_kl, o.Objective.forward_kl)
+    given = "learned" if trust == "learned" else told.reliability
+    to_opinions = objective in ("reverse_kl", "forward_kl")
     if told.reliability is not None and not to_opinions:
-        read.say("note", f"{objective.value} learns from plain votes; reliability is not used")
+        read.say("note", f"{objective} learns from plain votes; reliability is not used")
         given = None
     trained = models.train(
         a, X, there, test=test, gold=told.truth, seed=seed or 0,
-        objective=objective.value, max_epochs=epochs, reliability=given,
+        objective=objective, max_epochs=epochs, reliability=given,
         verbose=sys.stderr.isatty(),
     )  # fmt: skip
     trained.model.save(model)
-    read.say("wrote", f"{model}: {objective.value}, {len(trained.model.history_)} epochs")
+    read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
     if predictions is not None:
         names, unseen = a.items[there].tolist(), trained.unseen[there]
         write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
         read.say("wrote", f"{predictions}: {len(names):,} opinions")
-    about = {"model": model, "objective": objective.value, "seed": seed or 0, "test": test}
+    about = {"model": model, "objective": objective, "seed": seed or 0, "test": test}
     if not trained.unseen.any():
         return Found([about], about, lambda: None)
     row = models.score(trained.model, a, X, trained.unseen, gold=told.truth)
@@ -376,11 +288,12 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Where a terminal knows ASCII only, help and labels are shown as far as they can be.
         sys.stdout.reconfigure(errors="replace")
+    # Not `app()`, which turns a stop or a closed pipe into codes of its own.
+    group: Any = typer.main.get_command(app)
+    context: Any = None
     try:
-        # Not `app()`, which turns a stop or a closed pipe into codes of its own.
-        command = typer.main.get_command(app)
-        with command.make_context("sle", sys.argv[1:]) as context:
-            command.invoke(context)
+        with group.make_context("sle", sys.argv[1:]) as context:
+            group.invoke(context)
         sys.stdout.flush()
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
@@ -392,11 +305,11 @@ def main() -> NoReturn:
         sys.stdout = io.StringIO()
         sys.exit(141)
     except Exception as error:
-        _fail(error)
+        _fail(error, group if context is None else group.commands[context.invoked_subcommand])
     sys.exit(0)
 
 
-def _fail(error: Exception) -> NoReturn:
+def _fail(error: Exception, command: Any) -> NoReturn:
     if hasattr(error, "exit_code") and hasattr(error, "show"):
         usage: Any = error  # a usage error, which knows how to say itself
         usage.show()
@@ -404,7 +317,7 @@ def _fail(error: Exception) -> NoReturn:
     if {"-v", "--verbose"} & set(sys.argv):
         traceback.print_exception(error)
     known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
-    text = o.in_options(str(error)) if known else f"{type(error).__name__}: {error}"
+    text = o.in_options(str(error), command) if known else f"{type(error).__name__}: {error}"
     typer.echo(f"error: {text}", err=True)
     if not known:
         typer.echo("This should not happen; -v shows where it came from.", err=True)

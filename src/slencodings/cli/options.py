@@ -6,48 +6,29 @@ import ast
 import csv
 import re
 import shlex
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-Operator = StrEnum("Operator", ["cumulative", "average", "weighted", "constraint"])
-Missing = StrEnum("Missing", ["error", "drop", "trust"])
-Incomplete = StrEnum("Incomplete", ["error", "drop"])
-Duplicates = StrEnum("Duplicates", ["all", "error", "first", "last"])
-Objective = StrEnum(
-    "Objective", ["reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "votes", "mtlsl"]
+from slencodings.choices import (
+    Duplicates,
+    Engine,
+    FileForm,
+    Format,
+    Goal,
+    Incomplete,
+    Missing,
+    Objective,
+    Operator,
+    TableFormat,
+    Tool,
+    Trusted,
+    Value,
 )
-Trusted = StrEnum("Trusted", ["none", "learned"])
-Engine = StrEnum("Engine", ["duckdb", "spark"])
-Form = StrEnum("Form", ["wide", "long", "lists", "weights"])
-Goal = StrEnum("Goal", ["label", "probability", "uncertainty"])
+from slencodings.choices import words as words_of
 
-
-class Format(StrEnum):
-    """Of tables, of annotation tools, and how a table is laid out."""
-
-    csv = "csv"
-    tsv = "tsv"
-    parquet = "parquet"
-    jsonl = "jsonl"
-    json = "json"
-    label_studio = "label-studio"
-    argilla = "argilla"
-    prodigy = "prodigy"
-    potato = "potato"
-    lewidi = "lewidi"
-    mturk = "mturk"
-    toloka = "toloka"
-    lists = "lists"
-    doccano = "doccano"
-    wide = "wide"
-    counts = "counts"
-
-
-TABLES, TOOLS = list(Format)[:5], list(Format)[5:]
-# As in `slencodings.evidence`, which takes too long to import for a help page.
-VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
+# What is read without a reader of exports, on one machine and on a cluster.
+TABLES = words_of(TableFormat)
 
 
 def _show_version(wanted: bool) -> None:
@@ -116,11 +97,12 @@ def check_output(target: str | None, into: str | None, again: bool) -> None:
         raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
 
 
-def check_engine(engine: Engine, master: str | None, alone: dict[str, Any]) -> None:
+def check_engine(engine: Engine, spark: dict[str, Any], alone: dict[str, Any]) -> None:
     """Refuse a cluster without Spark, and with Spark what one machine alone can do."""
-    if engine == Engine.duckdb and master is not None:
-        raise typer.BadParameter("it is for `--engine spark`.", param_hint="--master")
-    for option, value in alone.items() if engine == Engine.spark else ():
+    for option, value in spark.items() if engine != "spark" else ():
+        if value is not None:
+            raise typer.BadParameter("it is for `--engine spark`.", param_hint=option)
+    for option, value in alone.items() if engine == "spark" else ():
         if value:
             raise typer.BadParameter(
                 f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out.",
@@ -134,37 +116,46 @@ def words(text: str | None) -> list[str] | None:
 
 
 def _known_values(text: str) -> str:
-    wrong = [word for word in words(text) or [""] if word not in VALUES]
+    known = words_of(Value)
+    wrong = [word for word in words(text) or [""] if word not in known]
     if wrong:
-        raise typer.BadParameter(f"some of {', '.join(VALUES)} are needed; {wrong[0]!r} came.")
+        raise typer.BadParameter(f"some of {', '.join(known)} are needed; {wrong[0]!r} came.")
     return text
 
 
-def in_options(message: str) -> str:
-    """A library message with its keyword arguments spelled as options.
+# What a message may put behind a parameter: a word, a list, two ends, a number, or just `...`.
+_GIVEN = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|\([^)]*\)|True|-?\d+(?:\.\d+)?|\.\.\."""
 
-    >>> in_options("Pass missing='drop', or confidence_scale=(1, 5), or labels=['a', 'b c'].")
-    "Pass --missing drop, or --confidence-scale 1-5, or --labels 'a,b c'."
+
+def in_options(message: str, command: Any) -> str:
+    """A library message with the parameters that a command has spelled as its options.
+
+    `missing` becomes --missing, missing='drop' --missing drop, labels=['a', 'b'] --labels a,b,
+    confidence_scale=(1, 5) --confidence-scale 1-5, again=True --again, and labels=[...] shows what
+    the help says of it, --labels A,B,...
     """
-    message = re.sub(r"form='(long|wide)'", r"--form \1", message)
-    message = re.sub(r"confidence_scale=\((\S+), (\S+)\)", r"--confidence-scale \1-\2", message)
-    message = message.replace("`confidence_scale`", "--confidence-scale")
-    message = message.replace("again=True", "--again").replace("`memory`", "--memory")
-    message = message.replace("`stated`", "confidence").replace("`methods`", "--method")
-    message = re.sub(r"(annotator|confidence)='the column'", r"--\1 COLUMN", message)
-    names = (
-        "missing|duplicates|annotator|item|label|operator|confidence|uncertainty|reliability|"
-        "smoothing|values|trust|format|question"
-    )
-    message = re.sub(rf"\b({names})=([\d.]*\d)", r"--\1 \2", message)
-    message = re.sub(rf"\b({names})='([^']*)'", lambda m: f"--{m[1]} {shlex.quote(m[2])}", message)
-    return re.sub(r"\blabels=(\[[^\]]*\])", lambda m: f"--labels {_joined(m[1])}", message)
+    options = {p.name: p for p in command.params if p.param_type_name == "option"}
+    names = "|".join(options)
+
+    def spelled(found: re.Match[str]) -> str:
+        option = options[found[1]]
+        name = max(option.opts, key=len)
+        return f"{name} {_typed(ast.literal_eval(found[2]), option)}".rstrip() if found[2] else name
+
+    message = re.sub(rf"`({names})`()", spelled, message)
+    return re.sub(rf"\b({names})=({_GIVEN})", spelled, message)
 
 
-def _joined(listed: str) -> str:
-    """A printed list as it is typed after an option."""
-    words = ["OTHER" if w is ... else str(w) for w in ast.literal_eval(listed)]
-    return shlex.quote(",".join(words)) if words != ["OTHER"] else "A,B"
+def _typed(value: Any, option: Any) -> str:
+    """A value of Python as it is typed after an option."""
+    if value is True:
+        return ""
+    if value in (..., [...]):
+        return option.metavar
+    if isinstance(value, tuple):
+        return "-".join(f"{end:g}" for end in value)
+    listed = value if isinstance(value, list) else [value]
+    return shlex.quote(",".join("..." if word is ... else str(word) for word in listed))
 
 
 # The options in the order of the help: files, columns, what they mean, opinions, how to run.
@@ -207,6 +198,10 @@ Memory = Annotated[
     ),
 ]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="Of a Spark cluster, or local[*].")]
+Patience = Annotated[
+    float | None,
+    typer.Option(min=0, help="Seconds to wait for workers of Spark.  [default: 120]"),
+]
 Again = Annotated[bool, typer.Option("--again", help="Add even what was added before.")]
 RowsOut = Annotated[
     str | None,
@@ -223,7 +218,7 @@ InFormat = Annotated[
     typer.Option(
         metavar="NAME",
         help=f"Format of IN, if its name and content do not tell: {', '.join(TABLES)}; or the tool "
-        f"that exported it: {', '.join(TOOLS[:-2])}; or how it is laid out: wide (a column for "
+        f"that exported it: {', '.join(words_of(Tool))}; or how it is laid out: wide (a column for "
         "each annotator), counts (a column for each label).",
     ),
 ]
@@ -298,7 +293,7 @@ PriorWeight = Annotated[
 ]
 HowFused = Annotated[Operator, typer.Option(help="How opinions are fused.")]
 InForm = Annotated[
-    Form | None,
+    FileForm | None,
     typer.Option(
         help="A row per item (wide), per item and label (long), per item with lists in the order "
         "of the labels, or per item and possible label with its weight.  [default: wide to 20 "
@@ -307,7 +302,9 @@ InForm = Annotated[
 ]
 Values = Annotated[
     str,
-    typer.Option(metavar="V,...", callback=_known_values, help=f"Any of {', '.join(VALUES)}."),
+    typer.Option(
+        metavar="V,...", callback=_known_values, help=f"Any of {', '.join(words_of(Value))}."
+    ),
 ]
 
 Gold = Annotated[
@@ -320,7 +317,9 @@ Gold = Annotated[
 ]
 Methods = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Only this one; may be repeated.  [default: all that fit]"),
+    typer.Option(
+        "--method", metavar="NAME", help="Only this one; may be repeated.  [default: all that fit]"
+    ),
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Parts into which items are dealt.")]
 Bootstrap = Annotated[int, typer.Option(min=0, help="Resamples of items, for intervals.")]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate import sle
 from slencodings.annotations import Annotations
+from slencodings.choices import TableFormat
 from slencodings.files import formats as readers
 from slencodings.files.duckdb import (
     Connection,
@@ -25,13 +26,13 @@ from slencodings.files.duckdb import (
     watch,
     workspace,
 )
-from slencodings.files.formats import Format, columns_of, quote
-from slencodings.files.intake import shown, typed_labels
+from slencodings.files.encode import with_typed_labels
+from slencodings.files.formats import columns_of, quote, shown
 from slencodings.files.locate import Source, locate, read_tool, scan
 from slencodings.files.write import disk_errors
 from slencodings.opinion import Opinion
 from slencodings.tables.arrays import from_table
-from slencodings.tables.rows import Duplicates
+from slencodings.tables.rows import Reading
 from slencodings.trust import learn_trust
 from slencodings.trust.value import stated_confidence
 
@@ -57,51 +58,46 @@ class Told(NamedTuple):
 
 def read_crowd(
     source: str | Sequence[str],
+    reading: Reading | None = None,
     *,
-    columns: Mapping[str, Any],
     gold: str | None = None,
-    confidence_scale: tuple[float, float] | None = None,
-    labels: Sequence[str] | None = None,
-    missing: Literal["error", "drop"] = "error",
-    duplicates: Duplicates = "all",
-    format: str | None = None,
-    question: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> Told:
     """Read whole files of annotations.
 
+    Without a scale of confidence, values in [0, 1] are taken at their word, and others only by
+    their order. Of `missing`, "trust" makes no sense here.
+
     Parameters
     ----------
-    columns : the column (or number) for each role; those left out or None are found by name
     gold : a column of true labels; K columns of probabilities with commas, in the order of the
         labels; or a file with a column for the item and one for the label
-    confidence_scale : the ends of stated confidence. Left out, values in [0, 1] are taken at their
-        word, and others only by their order
-    missing : rows without confidence or reliability: "error" or "drop"
-    question : which, where an annotation tool asked several
     """
+    asked = reading or Reading()
     with disk_errors(), workspace() as (connection, folder):
         found = locate(connection, source, folder)
-        found = read_tool(found, format, question, folder, say)
+        found = read_tool(found, asked.format, asked.question, folder, say)
 
         def work(step: Step) -> dict[str, Any]:
-            with plain_errors(found, kind := found.format(format)):
+            with plain_errors(found, kind := found.format(asked.format)):
                 step("reading", found.megabytes, "MB")
-                crowd, chosen = read(connection, found, kind, columns)
-                say("columns", ", ".join(f"{role} = {shown(c)}" for role, c in chosen.items()))
+                crowd, reading = read(connection, found, asked)
+                say("columns", shown(reading))
                 step("checking", None, "")
-                crowd = _complete(crowd, chosen, missing, say)
+                reading = with_typed_labels(reading, crowd)
+                chosen = reading.columns
+                crowd = _complete(crowd, chosen, reading.missing, say)
                 common: dict[str, Any] = {
                     **{
                         role: chosen[role]
                         for role in ("item", "label", "annotator") & chosen.keys()
                     },
-                    "labels": typed_labels(connection, crowd, chosen["label"], labels),
-                    "missing": missing,
-                    "duplicates": duplicates,
+                    "labels": reading.labels,
+                    "missing": reading.missing,
+                    "duplicates": reading.duplicates,
                 }
-                told = _told(crowd, chosen, confidence_scale, common, say)
+                told = _told(crowd, chosen, reading.confidence_scale, common, say)
             a = told.annotations
             say(
                 "read",
@@ -109,7 +105,9 @@ def read_crowd(
                 f"{len(a.annotators):,} annotators, {len(a.labels):,} labels",
             )
             if gold is not None:
-                told = told._replace(truth=_truth(connection, found, kind, gold, chosen["item"], a))
+                told = told._replace(
+                    truth=_truth(connection, found, kind, gold, str(reading.item), a)
+                )
             return {"told": told}
 
         return watch(connection, work, progress)["told"]
@@ -189,7 +187,7 @@ def _told(
 
 
 def _truth(
-    connection: Connection, source: Source, kind: Format, gold: str, item: str, a: Annotations
+    connection: Connection, source: Source, kind: TableFormat, gold: str, item: str, a: Annotations
 ) -> Floats:
     """What is true of each item (N, K), from columns of the same file or from another file."""
     here = scan(connection, source, kind)
@@ -205,8 +203,8 @@ def _truth(
         kind = known.format()
         with plain_errors(known, kind):
             there = scan(connection, known, kind)
-            chosen = readers.choose_columns(there.names, {})
-            item, columns = chosen["item"], chosen["label"]
+            chosen = readers.choose_columns(there.names, Reading())
+            item, columns = str(chosen.item), str(chosen.label)
             relation = there.pick([item, columns])
             if kind in ("jsonl", "json"):
                 relation = readers.from_json(relation, [])

@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
@@ -16,11 +16,13 @@ from typing import Any, TypeAlias
 
 import duckdb
 
+from slencodings.choices import Format, TableFormat, words
 from slencodings.files import formats as readers
-from slencodings.files.formats import Format, columns_of
+from slencodings.files.formats import columns_of
 from slencodings.files.locate import Source, scan
 from slencodings.files.scratch import scratch_folder
 from slencodings.files.write import is_of_disk
+from slencodings.tables.rows import Reading
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 Relation: TypeAlias = duckdb.DuckDBPyRelation
@@ -44,7 +46,7 @@ NOT_THE_FILE = (
 
 
 @contextmanager
-def workspace(memory: str | None = None) -> Iterator[tuple[Connection, Path]]:
+def workspace(memory: str | None = None) -> Generator[tuple[Connection, Path]]:
     """A scratch database on disk, gone at the end; past so much memory it spills to disk."""
     if memory is not None and not AMOUNT.fullmatch(memory):
         raise ValueError(f"`memory` must be an amount such as 2GB or 500MB; {memory!r} came.")
@@ -93,10 +95,8 @@ def watch(
         return future.result()
 
 
-def read(
-    connection: Connection, source: Source, format: Format, columns: Mapping[str, Any]
-) -> tuple[Relation, dict[str, Any]]:
-    """The columns that play a role, as a relation, and which they are."""
+def read(connection: Connection, source: Source, reading: Reading) -> tuple[Relation, Reading]:
+    """The columns that play a role, as a relation, and the reading that says which they are."""
     for file in source.files if source.local else ():
         if is_store(connection, Path(file)):
             name = PurePath(file).name
@@ -104,17 +104,17 @@ def read(
                 f"annotations are needed; {name} is a store of evidence, which has only their "
                 f"sums. Its opinions: sle encode {shlex.quote(name)} -o OUT"
             )
+    format = source.format(reading.format)
     table = scan(connection, source, format)
-    chosen = readers.choose_columns(table.names, columns)
-    relation = table.pick(name for spec in chosen.values() for name in columns_of(spec))
-    numbers = [name for role in readers.NUMBERS for name in columns_of(chosen.get(role))]
-    numbers += chosen["label"] if isinstance(chosen["label"], list) else []
+    reading = readers.choose_columns(table.names, reading)
+    relation = table.pick(name for spec in reading.columns.values() for name in columns_of(spec))
+    numbers = readers.number_columns(reading)
     if format in ("jsonl", "json"):
         relation = readers.from_json(relation, numbers)
     if format != "parquet":
         connection.execute("CREATE TABLE crowd AS FROM relation")
         relation = connection.table("crowd")
-    return readers.typed(relation, numbers), chosen
+    return readers.typed(relation, numbers), reading
 
 
 def metadata(connection: Connection, path: Path) -> dict[str, Any]:
@@ -135,8 +135,9 @@ def is_store(connection: Connection, path: Path) -> bool:
 
 
 @contextmanager
-def plain_errors(source: Source, format: Format) -> Iterator[None]:
+def plain_errors(source: Source, asked: Format | None = None) -> Generator[None]:
     """What DuckDB says of files it cannot read, in words for people."""
+    format = source.format(asked)
     try:
         yield
     except duckdb.Error as error:
@@ -145,12 +146,12 @@ def plain_errors(source: Source, format: Format) -> Iterator[None]:
         if isinstance(error, duckdb.OutOfMemoryException):
             raise MemoryError(
                 f"{source.name} needs more memory than it may have: {brief(error)} "
-                "Allow it more with --memory, close other programs, or split the file by item."
+                "Allow it more, memory='4GB', close other programs, or split the file by item."
             ) from error
         files = source.files if format == "jsonl" and source.local else []
         why = next(filter(None, (readers.broken_line(Path(file)) for file in files)), brief(error))
-        what_next = "Repair it or copy it again, or name its format if that is another: --format "
-        what_next += "|".join(readers.FORMATS) + "."
+        what_next = "Repair it or copy it again, or name its `format` if that is another: "
+        what_next += ", ".join(words(TableFormat)) + "."
         if "utf-8" in why.lower():
             what_next = readers.convert(source.name)
         raise ValueError(

@@ -1,4 +1,4 @@
-"""From a file of annotations to a file of opinions, out of core, through DuckDB.
+"""From files of annotations to a file of opinions, out of core, through DuckDB.
 
 Text files are read once into a scratch database on disk; Parquet is queried where it is. The
 result is written beside its final name and then renamed, so there is never half a file.
@@ -9,13 +9,18 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import narwhals as nw
 
 from slencodings import __version__
+from slencodings.choices import Duplicates
+from slencodings.files import store as kept_evidence
 from slencodings.files.duckdb import (
     Connection,
     Progress,
@@ -25,49 +30,59 @@ from slencodings.files.duckdb import (
     is_store,
     literal,
     plain_errors,
+    read,
     watch,
     workspace,
 )
-from slencodings.files.formats import quote
-from slencodings.files.forms import Form, shaped, usual_form
-from slencodings.files.intake import Reading, described, survey_files
+from slencodings.files.formats import quote, shown
+from slencodings.files.forms import lay_out
 from slencodings.files.locate import Source, locate, read_tool
-from slencodings.files.store import (
-    Store,
-    add,
-    alone,
-    check_additive,
-    check_alike,
-    check_new,
-    check_store,
-    fingerprint,
-    grown,
-    open_store,
-    read_sums,
-    rows_of,
-)
+from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
 from slencodings.files.write import WRITERS, check_place, check_target, disk_errors, replacing
 from slencodings.tables.columns import ANNOTATOR, LABEL, probability
-from slencodings.tables.fuse import opinions, sums
-from slencodings.tables.rows import Duplicates, Rows, count_duplicates
-from slencodings.trust.obtain import load
+from slencodings.tables.fuse import MOST_MEANT, About, Fusing, add_rows
+from slencodings.tables.rows import Reading, Rows, count_duplicates, read_rows, typed_labels
+from slencodings.trust.obtain import learn_from, load
+from slencodings.trust.value import Trust
 
 # Past this, counting who said something twice costs more than the fusing itself.
 MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
 
 
+class Job(NamedTuple):
+    """What is to be done with files of annotations, and whom to tell how far it is."""
+
+    connection: Connection
+    source: Source
+    reading: Reading
+    fusing: Fusing
+    target: Path | None
+    writer: str
+    step: Step
+    say: Say
+
+
+class Input(NamedTuple):
+    """What was read: the table, how, and its rows, known to be sound."""
+
+    crowd: Relation
+    reading: Reading
+    rows: Rows
+
+
 def encode_file(
     source: str | Sequence[str],
     target: str | None = None,
+    reading: Reading | None = None,
+    fusing: Fusing | None = None,
     *,
     into: str | None = None,
     again: bool = False,
     memory: str | None = None,
-    question: str | None = None,
+    save_trust: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
-    **options: Any,
-) -> dict[str, Any]:
+) -> About:
     """Fuse files of annotations into a file of opinions, and return how that was done.
 
     Parameters
@@ -78,41 +93,44 @@ def encode_file(
     again : add them even if they were added before
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
-    question : which, where the source is what an annotation tool exported and asked several
+    save_trust : where to keep what was learned
     say, progress : called with notes for people, and with what is done of each step
-    options : those of `fuse_files`
     """
+    reading, fusing = reading or Reading(), fusing or Fusing()
     if target is None and into is None:
         raise ValueError(
             "an output is needed, for opinions or for evidence to add to; neither came. "
             "Pass a target, or into='store.parquet'."
         )
     stores = [] if into is None else [into]
-    writer = None if target is None else check_target(target, source, *stores)
+    writer = "" if target is None else check_target(target, source, *stores)
     for store in stores:
-        check_store(store, source)
-    if (kept := options.get("save_trust")) is not None:
-        check_place(kept, source, *stores, *([target, f"{target}.meta.json"] if target else []))
-    reading = Reading(**{name: options.pop(name) for name in Reading._fields if name in options})
+        kept_evidence.check_place_of_store(store, source)
+    if save_trust is not None:
+        outputs = [target, f"{target}.meta.json"] if target else []
+        check_place(save_trust, source, *stores, *outputs)
     with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
         for store in stores:
             held.enter_context(alone(Path(store)))
         found = locate(connection, source, folder)
-        for output in [*stores, *(name for name in (target, kept) if name not in (None, "-"))]:
+        for output in [
+            *stores,
+            *(name for name in (target, save_trust) if name not in (None, "-")),
+        ]:
             check_place(output, found.files)  # A pattern may stand for what is to be replaced.
-        found = read_tool(found, reading.format, question, folder, say)
+        found = read_tool(found, reading.format, reading.question, folder, say)
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
 
-        def work(step: Step) -> dict[str, Any]:
-            how = {"target": new, "writer": writer, "step": step, "say": say} | options
+        def work(step: Step) -> About:
+            job = Job(connection, found, reading, fusing, new, writer, step, say)
             if into is not None:
-                return add_files(connection, found, reading, Path(into), again=again, **how)
+                return _add(job, Path(into), again)
             if len(found.files) == 1 and found.local and is_store(connection, Path(*found.files)):
                 # A copy, because somebody may add to it meanwhile.
-                copy = Path(shutil.copyfile(found.files[0], folder / f"copy of {found.name}"))
-                return fuse_store(connection, copy, reading, name=found.name, **how)
-            return fuse_files(connection, found, reading, **how)
+                copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
+                return _fuse_store(job, Path(copy))
+            return _fuse(job, save_trust)
 
         about = watch(connection, work, progress)
         if target == "-" and new is not None:
@@ -120,191 +138,238 @@ def encode_file(
                 shutil.copyfileobj(written, sys.stdout.buffer)
             sys.stdout.buffer.flush()
     if target is not None:
-        say("wrote", f"{target}: {about['written']:,} rows, {_told(about)}")
-    if kept is not None:
-        say("wrote", f"{kept}: the trust that was learned")
+        say("wrote", f"{target}: {about['written']:,} rows, {_in_short(about)}")
+    if save_trust is not None:
+        say("wrote", f"{save_trust}: the trust that was learned")
     return about
 
 
-def _told(about: Mapping[str, Any]) -> str:
-    """How opinions were made, in short."""
+def _in_short(about: About) -> str:
+    """How opinions were made."""
     if "trust" in about:
         return f"{about['form']}, {about['operator']}, trust {about['trust_from']}"
     return f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
 
 
-def fuse_files(
-    connection: Connection,
-    source: Source,
-    reading: Reading,
-    *,
-    target: Path,
-    writer: str,
-    form: Form | None = None,
-    save_trust: str | None = None,
-    step: Step,
-    say: Say,
-    **how: Any,
-) -> dict[str, Any]:
-    """Read, check, fuse and write.
-
-    Parameters
-    ----------
-    form : one of `targets.FORMS`; wide up to 20 labels and long beyond, if not said
-    save_trust : where to keep what was learned
-    how : passed to `fuse_table`: smoothing, prior_weight, operator, values
-    """
-    _check_finite(how.get("smoothing"), writer, how)
-    trust = reading.trust
-    stored = None if trust in ("none", "learned") else load(trust)
-    with plain_errors(source, source.format(reading.format)):
-        found = survey_files(connection, source, reading, stored=stored, step=step, say=say)
-        chosen, rows = found.chosen, found.rows
-        _note(rows, source, reading.duplicates, say)
-        opined, about = _opinions(rows, form, name=chosen["item"], **how)
-        about |= {"version": __version__, "source": source.name, "columns": chosen}
+def _fuse(job: Job, save_trust: str | None) -> About:
+    """Read, check, fuse and write."""
+    fusing, source = job.fusing, job.source
+    _check_finite(job, fusing.smoothing)
+    stored = None if fusing.trust in ("none", "learned") else load(fusing.trust)
+    with plain_errors(source, job.reading.format):
+        given = _read(job, stored)
+        reading, rows = given.reading, given.rows
+        _note(rows, source, reading.duplicates, job.say)
+        opinions, about = lay_out(rows, fusing)
+        about |= {"version": __version__, "source": source.name}
         about |= {"files": len(source.files)} if len(source.files) > 1 else {}
-        about |= {"confidence_scale": described(found.scale)} if "confidence" in chosen else {}
-        about |= {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
+        about |= about_reading(reading, rows)
         beside: dict[Path, str] = {}
         if rows.trust is not None:
-            about |= {"trust_from": trust, "trust": rows.trust.to_dict()}
-            about |= {"seed": reading.seed} if trust == "learned" else {}
-            about |= {} if rows.trust.from_uncertainty else {"confidence_scale": "as stated"}
+            about |= {"trust_from": fusing.trust, "trust": rows.trust.to_dict()}
+            about |= {"seed": fusing.seed} if fusing.trust == "learned" else {}
             beside |= {Path(save_trust): rows.trust.to_json()} if save_trust else {}
-        step("fusing", rows.counts["rows"], "rows")
-        about["written"] = write(connection, opined, target, writer, about, beside)
-        if trust == "none" and "annotator" in chosen and "reliability" not in chosen:
-            _recommend_trust(rows.counts, about["written"], say)
+        job.step("fusing", rows.counts["rows"], "rows")
+        about["written"] = _write(job, opinions, about, beside)
+        if fusing.trust == "none" and reading.annotator and reading.reliability is None:
+            _recommend_trust(rows.counts, about["written"], job.say)
     return about
 
 
-def add_files(
-    connection: Connection,
-    source: Source,
-    reading: Reading,
-    store: Path,
-    *,
-    again: bool = False,
-    target: Path | None = None,
-    smoothing: float | None = None,
-    operator: str = "cumulative",
-    step: Step,
-    say: Say,
-    **output: Any,
-) -> dict[str, Any]:
+def _add(job: Job, path: Path, again: bool) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, trust) need not be said
     again, and cannot be changed.
     """
-    check_additive(operator, reading.trust, reading.confidence_scale)
-    known = open_store(connection, store)
-    stored = None if reading.trust == "none" else load(reading.trust)
+    reading, fusing, source = job.reading, job.fusing, job.source
+    check_additive(fusing, reading)
+    known = open_store(job.connection, path)
+    stored = None if fusing.trust == "none" else load(fusing.trust)
     if known is not None:
-        check_alike(known, smoothing, reading.confidence_scale, stored)
+        check_settings(known, fusing.smoothing, reading.confidence_scale, stored)
         stored = known.learned
-        smoothing = known.smoothing if stored is None else smoothing
-    with plain_errors(source, source.format(reading.format)):
-        found = survey_files(
-            connection, source, reading, stored=stored, known=known, step=step, say=say
-        )
-        rows = found.rows
-        _note(rows, source, reading.duplicates, say)
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        batch = {"name": source.name, **fingerprint(found.crowd, found.chosen), "when": when}
-        batch |= {"columns": found.chosen, "missing": reading.missing}
+        if stored is None:
+            fusing = replace(fusing, smoothing=known.smoothing)
+    with plain_errors(source, reading.format):
+        given = _read(job, stored, known)
+        rows = given.rows
+        _note(rows, source, reading.duplicates, job.say)
+        batch = kept_evidence.describe_batch(source.name, given.crowd, given.reading)
+        batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
         if known is not None and not again:
-            check_new(known, batch, store)
-        new, smoothing = sums(rows, smoothing=smoothing)
-        scale = found.scale if isinstance(found.chosen.get("confidence"), str) else None
-        kept = grown(known, batch, rows, smoothing, scale, given=reading.labels is not None)
-        step("adding", rows.counts["rows"], "rows")
-        old = None if known is None else read_sums(connection, store)
-        total = add(connection, old, new, source.name)
-    about = kept.about()
-    step("writing", None, "")
+            kept_evidence.check_new(known, batch, path)
+        new, smoothing = add_rows(rows, fusing)
+        scale = (
+            given.reading.confidence_scale if isinstance(given.reading.confidence, str) else None
+        )
+        store = kept_evidence.with_batch(
+            known, batch, rows, smoothing, scale, given=reading.labels is not None
+        )
+        job.step("adding", rows.counts["rows"], "rows")
+        old = None if known is None else kept_evidence.read_sums(job.connection, path)
+        total = kept_evidence.add(job.connection, old, new, source.name)
+    about = store.about()
+    job.step("writing", None, "")
     with ExitStack() as both:  # Neither takes its place before both are there.
-        if target is not None:
-            fused, about = _fuse_sums(total, kept, name=store.name, **output)
-            out = written(connection, fused, target, output["writer"], about, {})
-            about["written"] = both.enter_context(out)
-        both.enter_context(written(connection, total, store, WRITERS[".parquet"], kept.about(), {}))
-    say("added", f"{source.name} to {store}: {kept.told()}")
+        if job.target is not None:
+            opinions, about = _fuse_sums(job, total, store, path.name)
+            about["written"] = both.enter_context(_written(job, opinions, about, {}))
+        into = job._replace(target=path, writer=WRITERS[".parquet"])
+        both.enter_context(_written(into, total, store.about(), {}))
+    job.say("added", f"{source.name} to {path}: {store.in_words()}")
     return about
 
 
-def fuse_store(
-    connection: Connection,
-    path: Path,
-    reading: Reading,
-    *,
-    name: str,
-    target: Path,
-    smoothing: float | None = None,
-    operator: str = "cumulative",
-    step: Step,
-    say: Say,
-    **output: Any,
-) -> dict[str, Any]:
+def _fuse_store(job: Job, path: Path) -> About:
     """Write the opinions of all that is in a store."""
-    check_additive(operator, reading.trust, reading.confidence_scale)
-    known = open_store(connection, path)
+    name, reading = job.source.name, job.reading
+    check_additive(job.fusing, reading)
+    known = open_store(job.connection, path)
     assert known is not None, "it was recognised before"
-    stored = None if reading.trust == "none" else load(reading.trust)
-    check_alike(known, smoothing, reading.confidence_scale, stored)
+    stored = None if job.fusing.trust == "none" else load(job.fusing.trust)
+    check_settings(known, job.fusing.smoothing, reading.confidence_scale, stored)
     for role, spec in {**reading.columns, "labels": reading.labels}.items():
         if spec is not None:
             raise ValueError(
                 f"{name} is a store, and was read when it was made; {role}={spec!r} came. "
                 "Leave it out."
             )
-    say("read", f"{name}: {known.told()}")
-    step("fusing", None, "")
-    fused, about = _fuse_sums(read_sums(connection, path), known, name=name, **output)
-    about["written"] = write(connection, fused, target, output["writer"], about, {})
+    job.say("read", f"{name}: {known.in_words()}")
+    job.step("fusing", None, "")
+    sums = kept_evidence.read_sums(job.connection, path)
+    opinions, about = _fuse_sums(job, sums, known, name)
+    about["written"] = _write(job, opinions, about, {})
     return about
 
 
-def _fuse_sums(
-    total: Relation,
-    store: Store,
-    *,
-    name: str,
-    writer: str,
-    form: Form | None = None,
-    save_trust: None = None,
-    **how: Any,
-) -> tuple[Relation, dict[str, Any]]:
+def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, About]:
     """The opinions of all that is in a store, and how they were made."""
     smoothing = store.smoothing if store.trust is None else None
-    _check_finite(smoothing, writer, how)
-    how |= {"smoothing": smoothing, "name": store.item, "summed": True}
-    opined, about = _opinions(rows_of(total, store), form, **how)
+    _check_finite(job, smoothing)
+    rows = kept_evidence.as_rows(total, store)
+    opinions, about = lay_out(rows, replace(job.fusing, smoothing=smoothing))
     about |= {"version": __version__, "source": name, "batches": store.batches}
     about |= {"rows": sum(batch["rows"] for batch in store.batches)}
     about |= {"trust_from": "of the store", "trust": store.trust} if store.trust else {}
-    return opined, about
+    return opinions, about
 
 
-def _opinions(rows: Rows, form: Form | None, **how: Any) -> tuple[Relation, dict[str, Any]]:
-    """Fused opinions in a form, and how they were made."""
-    form = usual_form(form, len(rows.labels))
-    if form in ("wide", "long"):
-        frame, about = opinions(rows, form=form, **how)
-        return frame.to_native(), about
-    if form == "weights":
-        how["values"] = ["probability"]
-    frame, about = opinions(rows, form="wide", **how)
-    return shaped(frame.to_native(), form, about["labels"]), about | {"form": form}
-
-
-def _check_finite(smoothing: float | None, writer: str, how: Mapping[str, Any]) -> None:
-    if smoothing == 0 and "json" in writer and {"evidence", "alpha"} & {*how.get("values", ())}:
+def _check_finite(job: Job, smoothing: float | None) -> None:
+    if smoothing == 0 and "json" in job.writer and {"evidence", "alpha"} & {*job.fusing.values}:
         raise ValueError(
             "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
             "Write .parquet or .csv, or pass a smoothing such as 0.01."
         )
+
+
+def _read(job: Job, stored: Trust | None, known: Store | None = None) -> Input:
+    """Read files and look at their values; like what is in a store, if that is known."""
+    source, fusing, say = job.source, job.fusing, job.say
+    job.step("reading", source.megabytes, "MB")
+    crowd, reading = read(job.connection, source, job.reading)
+    if fusing.trust == "learned" or stored is not None:
+        reading = leave_to_trust(reading, job.reading, say)
+    say("columns", shown(reading))
+    if source.empty:
+        say("note", f"{source.empty:,} empty files are left out")
+    job.step("checking", None, "")
+    reading = with_typed_labels(reading, crowd)
+    if known is not None:
+        kept_evidence.check_roles(known, reading, source.name)
+        if reading.confidence_scale is None and isinstance(reading.confidence, str):
+            reading = replace(reading, confidence_scale=known.confidence_scale)
+        if stored is None:
+            labels = kept_evidence.known_labels(known, crowd, reading.label, reading.labels)
+            reading = replace(reading, labels=labels)
+    reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
+    if fusing.trust == "learned":
+        stored = _learn(job, crowd, reading)
+    elif stored is not None and reading.annotator is not None:
+        name = fusing.trust if fusing.trust != "none" else "the trust of the store"
+        _note_new(crowd, reading.annotator, stored, name, say)
+    return Input(crowd, reading, read_rows(crowd, reading, trust=stored))
+
+
+def leave_to_trust(found: Reading, asked: Reading, say: Say) -> Reading:
+    """The reading without a column of reliability that nobody asked for: trust says that."""
+    if asked.reliability is not None or found.reliability is None:
+        return found
+    column = found.reliability
+    say("note", f"column {column!r} is not used: trust says how reliable annotators are")
+    return replace(found, reliability=None)
+
+
+def with_typed_labels(reading: Reading, table: Any) -> Reading:
+    """The reading with labels, which were typed as text, in the type of their column."""
+    if reading.labels is None or not isinstance(reading.label, str):
+        return reading
+    dtype = nw.from_native(table).collect_schema()[reading.label]
+    if dtype.is_nested():  # Lists of probabilities have labels of any type.
+        return reading
+    return replace(reading, labels=typed_labels(reading.labels, dtype, reading.label))
+
+
+def _learn(job: Job, crowd: Relation, reading: Reading) -> Trust:
+    trust = learn_from(
+        crowd,
+        {role: spec for role, spec in reading.columns.items() if role != "reliability"},
+        labels=reading.labels,
+        missing=reading.missing,
+        duplicates=reading.duplicates,
+        seed=job.fusing.seed,
+        most_meant=MOST_MEANT,
+        say=job.say,
+        step=job.step,
+        progress=lambda done, total: job.step("learning", total, "", done),
+    )
+    job.step("checking", None, "")
+    return trust
+
+
+def _note_new(crowd: Relation, annotator: str, trust: Trust, name: str, say: Say) -> None:
+    """Tell how many annotators a stored trust does not know."""
+    found = crowd.project(quote(annotator)).distinct().fetchall()
+    here = {name for (name,) in found if name is not None}
+    if new := here - set(trust.annotators.tolist()):
+        say(
+            "note",
+            f"{len(new):,} of {len(here):,} annotators are new to {name}, such as {min(new)!r}; "
+            "they get its typical worth",
+        )
+
+
+def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
+    """The ends of the confidence scale; or what it is worth, learned from the crowd."""
+    scale = reading.confidence_scale
+    if scale is not None and not isinstance(reading.confidence, str):
+        raise ValueError(
+            "a confidence scale needs a column of confidence; none was found. "
+            "Name it: confidence='COLUMN'."
+        )
+    if scale != "calibrated":
+        return scale or ((0, 1) if isinstance(reading.confidence, str) else None)
+    from slencodings.confidence import calibrate
+    from slencodings.tables.arrays import from_table
+
+    columns = {role: spec for role, spec in reading.columns.items() if role != "reliability"}
+    # Only confidence that was stated can be compared, so what is missing is not trusted here.
+    absent = "error" if reading.missing == "error" else "drop"
+    stated = from_table(crowd, **columns, confidence_scale=lambda c: c, missing=absent)
+    learned = calibrate(stated, stated.uncertainty)
+    say("learned", f"what stated confidence is worth:\n{learned}")
+    return learned
+
+
+def about_reading(reading: Reading, rows: Rows) -> About:
+    """How rows were read, in plain values."""
+    about: About = {"columns": reading.columns}
+    if reading.confidence is not None:
+        as_stated = rows.trust is not None and not rows.trust.from_uncertainty
+        scale = reading.confidence_scale or (0, 1)
+        ends = list(scale) if isinstance(scale, tuple) else scale.to_rows()
+        about["confidence_scale"] = "as stated" if as_stated else ends
+    return about | {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
 
 
 def _recommend_trust(counts: Mapping[str, int], written: int, say: Say) -> None:
@@ -315,15 +380,10 @@ def _recommend_trust(counts: Mapping[str, int], written: int, say: Say) -> None:
 
 def _note(rows: Rows, source: Source, duplicates: Duplicates, say: Say) -> None:
     """Tell what was read, and what of it may surprise."""
-    count, K = rows.counts["rows"], len(rows.labels)
-    names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
-    files = f"{len(source.files):,} files, " if len(source.files) > 1 else ""
-    say("read", f"{source.name}: {files}{count:,} rows, {K} labels: {names}")
-    if rows.counts["unlabelled"]:
-        say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
+    note_rows(rows, source.name, len(source.files), say)
     if duplicates != "all" or ANNOTATOR not in rows.frame.collect_schema().names():
         return
-    if count > MOST_ROWS_TO_COUNT_DUPLICATES:
+    if rows.counts["rows"] > MOST_ROWS_TO_COUNT_DUPLICATES:
         say("note", "repeated (item, annotator) pairs are kept; so many rows are not counted")
         return
     repeated, _ = count_duplicates(rows.frame, probability(0) if rows.soft else LABEL)
@@ -336,38 +396,38 @@ def _note(rows: Rows, source: Source, duplicates: Duplicates, say: Say) -> None:
         )
 
 
-def write(
-    connection: Connection,
-    relation: Relation,
-    target: Path,
-    how: str,
-    about: dict[str, Any],
-    beside: Mapping[Path, str],
-) -> int:
+def note_rows(rows: Rows, name: str, files: int, say: Say) -> None:
+    """Tell how much was read."""
+    K = len(rows.labels)
+    names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
+    several = f"{files:,} files, " if files > 1 else ""
+    say("read", f"{name}: {several}{rows.counts['rows']:,} rows, {K} labels: {names}")
+    if rows.counts["unlabelled"]:
+        say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
+
+
+def _write(job: Job, relation: Relation, about: About, beside: Mapping[Path, str]) -> int:
     """Write a relation in the order of its identifiers, all of it or nothing; count its rows.
 
     `beside` are texts for other files, which come with it or not at all.
     """
-    with written(connection, relation, target, how, about, beside) as count:
+    with _written(job, relation, about, beside) as count:
         return count
 
 
 @contextmanager
-def written(
-    connection: Connection,
-    relation: Relation,
-    target: Path,
-    how: str,
-    about: dict[str, Any],
-    beside: Mapping[Path, str],
-) -> Iterator[int]:
-    """What `write` does, but for taking its place, which is left for the end."""
+def _written(
+    job: Job, relation: Relation, about: About, beside: Mapping[Path, str]
+) -> Generator[int]:
+    """What `_write` does, but for taking its place, which is left for the end."""
     order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
     ordered = relation.order(", ".join(map(quote, order)))  # noqa: F841 (the query reads it)
-    described = json.dumps(about, default=str)
-    if parquet := how.startswith("FORMAT parquet"):
-        how += f", KV_METADATA {{slencodings: {literal(described)}}}"
-    if not parquet:
+    target, how = job.target, job.writer
+    assert target is not None, "there is something to write"
+    if how == WRITERS[".parquet"]:
+        described = literal(json.dumps(about, default=str))
+        how += f", KV_METADATA {{slencodings: {described}}}"
+    else:
         # CSV and JSONL have no place to say how they were made.
         meta = json.dumps(about, indent=1, default=str)
         beside = {**beside, Path(f"{target}.meta.json"): meta}
@@ -377,4 +437,4 @@ def written(
             new.write_text(text + "\n", encoding="utf-8")
         # We write beside the target ourselves; DuckDB would do so once more.
         copy = f"COPY (FROM ordered) TO {literal(str(path))} ({how}, USE_TMP_FILE false)"
-        yield connection.execute(copy).fetchall()[0][0]
+        yield job.connection.execute(copy).fetchall()[0][0]

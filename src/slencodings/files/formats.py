@@ -9,21 +9,21 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
+from slencodings.choices import TableFormat, words
 from slencodings.tables.columns import check_names
+from slencodings.tables.rows import Reading
 
 if TYPE_CHECKING:
     import duckdb
 
     Connection: TypeAlias = duckdb.DuckDBPyConnection
     Relation: TypeAlias = duckdb.DuckDBPyRelation
-
-Format: TypeAlias = Literal["csv", "tsv", "parquet", "jsonl", "json"]
-FORMATS: tuple[Format, ...] = ("csv", "tsv", "parquet", "jsonl", "json")
 
 # The usual names of columns, the likeliest first; compared without case and punctuation.
 USUAL_NAMES = {
@@ -66,13 +66,13 @@ def find_columns(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def choose_columns(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The column, columns or number for each role: what is given, and the rest by name."""
-    given = {role: _meant(role, spec, names) for role, spec in given.items() if spec is not None}
+def choose_columns(names: Sequence[str], reading: Reading) -> Reading:
+    """The reading with a column, columns or a number for each role: as given, the rest by name."""
+    given = {role: _meant(role, spec, names) for role, spec in reading.columns.items()}
     taken = [name for spec in given.values() for name in columns_of(spec)]
     for name in taken:
         if taken.count(name) > 1:
-            roles = [f"--{role}" for role, spec in given.items() if name in columns_of(spec)]
+            roles = [f"`{role}`" for role, spec in given.items() if name in columns_of(spec)]
             raise ValueError(
                 f"a column can be one thing; {name!r} came as {' and '.join(roles)}. "
                 f"The columns are {_listed(names)}."
@@ -87,10 +87,24 @@ def choose_columns(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, 
         if role not in chosen:
             raise ValueError(
                 f"no column looks like the {role}; the columns are {_listed(names)}. "
-                f"Name it: --{role} COLUMN."
+                f"Name it: {role}='COLUMN'."
             )
     check_names(names, [(role, name) for role, c in chosen.items() for name in columns_of(c)])
-    return {role: chosen[role] for role in USUAL_NAMES if role in chosen}
+    return replace(reading, **chosen)
+
+
+def shown(reading: Reading) -> str:
+    """Which column plays which role, as people write it."""
+    return ", ".join(
+        f"{role} = {', '.join(spec) if isinstance(spec, list) else spec}"
+        for role, spec in reading.columns.items()
+    )
+
+
+def number_columns(reading: Reading) -> list[str]:
+    """The columns that must hold numbers."""
+    numbers = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
+    return numbers + (list(reading.label) if isinstance(reading.label, list) else [])
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -115,7 +129,7 @@ def columns_of(spec: Any) -> list[str]:
     return [spec] if isinstance(spec, str) else spec if isinstance(spec, list) else []
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path) -> TableFormat:
     """The format of a file, by its name or else by how it begins."""
     if known := format_by_name(path):
         return known
@@ -126,11 +140,11 @@ def format_of(path: Path) -> Format:
     return "jsonl" if first == "{" else "json" if first == "[" else "csv"
 
 
-def format_by_name(path: PurePath) -> Format | None:
+def format_by_name(path: PurePath) -> TableFormat | None:
     """The format that the name of a file says, if it does."""
     suffixes = [s.lower() for s in path.suffixes[-2:] if s.lower() != ".gz"]
-    known = {f".{f}": f for f in FORMATS} | {".pq": "parquet", ".ndjson": "jsonl"}
-    return cast("Format | None", known.get(suffixes[-1])) if suffixes else None
+    known = {f".{f}": f for f in words(TableFormat)} | {".pq": "parquet", ".ndjson": "jsonl"}
+    return cast("TableFormat | None", known.get(suffixes[-1])) if suffixes else None
 
 
 def beginning(path: Path) -> bytes:
@@ -181,7 +195,7 @@ class Head(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-def look(path: Path, format: Format) -> Head:
+def look(path: Path, format: TableFormat) -> Head:
     """Tell how a file on this machine is to be read by how it begins, or refuse it."""
     packed = is_gzip(path)
     if format == "parquet":
@@ -201,7 +215,7 @@ def look(path: Path, format: Format) -> Head:
 
 
 def json_keys(
-    connection: Connection, files: Sequence[str], format: Format, head: Head
+    connection: Connection, files: Sequence[str], format: TableFormat, head: Head
 ) -> dict[str, list[str]]:
     """The keys of the JSON objects in each file."""
     names: Any = [glob.escape(file) for file in files]
@@ -225,10 +239,10 @@ def json_keys(
     return found
 
 
-def read_alike(
+def read_files(
     connection: Connection,
     files: Sequence[str],
-    format: Format,
+    format: TableFormat,
     head: Head,
     *,
     folders: bool = False,

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.choices import FileForm, Value, check_word, words
 from slencodings.files.formats import quote
-from slencodings.tables.sums import VALUES
+from slencodings.tables.fuse import About, Fusing, fuse_rows
 
 if TYPE_CHECKING:
     import duckdb
 
     from slencodings.opinion import Opinion
+    from slencodings.tables.rows import Rows
 
     Relation: TypeAlias = duckdb.DuckDBPyRelation
 
-# A row per item; per item and label that was named; per item with lists in the order of the
-# labels; per item and label that is possible, with its weight.
-Form: TypeAlias = Literal["wide", "long", "lists", "weights"]
-FORMS: tuple[Form, ...] = ("wide", "long", "lists", "weights")
 MOST_WIDE_LABELS = 20
 
 
@@ -58,17 +57,31 @@ def weighted_rows(opinion: Opinion) -> WeightedRows:
     return WeightedRows(item, label, p[item, label])
 
 
-def usual_form(form: Form | None, labels: int) -> Form:
+def lay_out(rows: Rows, fusing: Fusing) -> tuple[Relation, About]:
+    """Fused opinions in a form of files, and how they were made."""
+    form = usual_form(fusing.form, len(rows.labels))
+    if form in ("wide", "long"):
+        frame, about = fuse_rows(rows, replace(fusing, form=form))
+        return frame.to_native(), about
+    values = ("probability",) if form == "weights" else fusing.values
+    frame, about = fuse_rows(rows, replace(fusing, form="wide", values=values))
+    return _shaped(frame.to_native(), form, about["labels"]), about | {"form": form}
+
+
+def usual_form(form: Any, labels: int) -> FileForm:
     """The form that was asked for, or wide up to 20 labels."""
-    if form is not None and form not in FORMS:
-        raise ValueError(f"`form` must be one of {', '.join(FORMS)}; {form!r} came.")
-    return form or ("wide" if labels <= MOST_WIDE_LABELS else "long")
+    if form is None:
+        return "wide" if labels <= MOST_WIDE_LABELS else "long"
+    check_word("form", form, FileForm)
+    return form
 
 
-def shaped(wide: Relation, form: Form, labels: Sequence[Any]) -> Relation:
+def _shaped(wide: Relation, form: FileForm, labels: Sequence[Any]) -> Relation:
     """Opinions in the wide form as lists, or as weighted rows."""
     name, *columns = wide.columns
-    first = {f"{value}_{labels[0]}": value for value in VALUES} | {"uncertainty": "uncertainty"}
+    first = {f"{value}_{labels[0]}": value for value in words(Value)} | {
+        "uncertainty": "uncertainty"
+    }
     values = [first[column] for column in columns if column in first]
     if name.casefold() in (values if form == "lists" else ("label", "weight")):
         raise ValueError(

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from slencodings.files import formats as readers
 from slencodings.files.formats import columns_of
-from slencodings.files.locate import check_alike
+from slencodings.files.locate import common_types
+from slencodings.tables.rows import Reading
 
 SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
 SUFFIXES |= {".jsonl": "json", ".ndjson": "json"}
@@ -57,7 +59,7 @@ def find_files(spark: Any, sources: Sequence[str]) -> list[str]:
     return sorted(dict.fromkeys(found))
 
 
-def format_of(files: Sequence[str], format: str | None) -> str:
+def common_format(files: Sequence[str], format: str | None) -> str:
     """The one format of all files, as Spark calls it."""
     if format == "json":
         raise ValueError(
@@ -71,7 +73,7 @@ def format_of(files: Sequence[str], format: str | None) -> str:
         if suffix not in SUFFIXES:
             raise ValueError(
                 f"the names of files say their format: {', '.join(SUFFIXES)}; {file!r} does not. "
-                "Name it: --format csv|tsv|parquet|jsonl."
+                "Name the `format`: csv, tsv, parquet or jsonl."
             )
         found.setdefault(SUFFIXES[suffix], file)
     if len(found) > 1:
@@ -82,10 +84,8 @@ def format_of(files: Sequence[str], format: str | None) -> str:
     return next(iter(found))
 
 
-def read_alike(
-    spark: Any, files: list[str], format: str, columns: Mapping[str, Any], trusted: bool
-) -> tuple[Any, dict[str, Any]]:
-    """The columns that play a role as a table, and which they are."""
+def read_table(spark: Any, files: list[str], format: str, reading: Reading) -> tuple[Any, Reading]:
+    """The columns that play a role as a table, and the reading that says which they are."""
     # A name with brackets is no pattern.
     reader = spark.read.option("__globPaths__", "false").option("mode", "FAILFAST")
     heads: dict[str, tuple[str, list[str]]] = {}
@@ -95,16 +95,14 @@ def read_alike(
     else:
         schemas = _schemas(reader.parquet if format == "parquet" else reader.json, files)
     names = list(dict.fromkeys(name for schema in schemas.values() for name in schema))
-    chosen = readers.choose_columns(names, columns)
-    if trusted and columns.get("reliability") is None:
-        chosen.pop("reliability", None)  # Trust says how reliable annotators are.
-    wanted = list(dict.fromkeys(name for spec in chosen.values() for name in columns_of(spec)))
-    numbers = [name for role in readers.NUMBERS for name in columns_of(chosen.get(role))]
-    numbers += chosen["label"] if isinstance(chosen["label"], list) else []
+    reading = readers.choose_columns(names, reading)
+    columns = reading.columns.values()
+    wanted = list(dict.fromkeys(name for spec in columns for name in columns_of(spec)))
+    numbers = readers.number_columns(reading)
     if format == "json":  # JSON writes 1.0 as 1.
         for schema in schemas.values():
             schema |= {n: "double" for n in numbers if schema.get(n) == "bigint"}
-    types = check_alike(schemas, wanted)
+    types = common_types(schemas, wanted)
     if heads:
         delimiter, header = _check_order(heads)
         types = dict.fromkeys(header, "string")
@@ -113,7 +111,7 @@ def read_alike(
         reader = reader.option("columnPruning", "false")
     ddl = ", ".join(f"{_quote(name)} {type}" for name, type in types.items())
     table = reader.schema(ddl).format(format).load(files).selectExpr(*map(_quote, wanted))
-    return _typed(table, [n for n in numbers if types[n] == "string"]), chosen
+    return _typed(table, [n for n in numbers if types[n] == "string"]), reading
 
 
 def _schemas(read: Callable[[str], Any], files: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -187,7 +185,7 @@ def _typed(table: Any, numbers: Sequence[str]) -> Any:
     return table
 
 
-def without_dots(table: Any, chosen: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def without_dots(table: Any, reading: Reading) -> tuple[Any, Reading]:
     """Spark takes a dot in a name for a field of a column, so here names have none."""
 
     def plain(spec: Any) -> Any:
@@ -196,7 +194,8 @@ def without_dots(table: Any, chosen: Mapping[str, Any]) -> tuple[Any, dict[str, 
         return spec.replace(".", "_") if isinstance(spec, str) else spec
 
     named = [f"{_quote(name)} AS {_quote(plain(name))}" for name in table.columns]
-    return table.selectExpr(*named), {role: plain(spec) for role, spec in chosen.items()}
+    columns = {role: plain(spec) for role, spec in reading.columns.items()}
+    return table.selectExpr(*named), replace(reading, **columns)
 
 
 def write(spark: Any, table: Any, target: str, format: str, about: dict[str, Any]) -> int:
@@ -223,7 +222,7 @@ def write(spark: Any, table: Any, target: str, format: str, about: dict[str, Any
 
 
 @contextmanager
-def _writing(system: Any, path: Any) -> Iterator[Any]:
+def _writing(system: Any, path: Any) -> Generator[Any]:
     file = system.create(path)
     try:
         yield file

@@ -9,16 +9,17 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import duckdb
 
+from slencodings.choices import Format, TableFormat, words
 from slencodings.files import exports
 from slencodings.files import formats as readers
-from slencodings.files.formats import Format, Head, quote
+from slencodings.files.formats import Head, quote
 
 if TYPE_CHECKING:
     Connection: TypeAlias = duckdb.DuckDBPyConnection
@@ -32,7 +33,7 @@ EXTENSIONS: dict[str, str] = dict.fromkeys(
     ("s3", "s3a", "s3n", "gcs", "gs", "r2", "hf", "http", "https"), "httpfs"
 )
 EXTENSIONS |= dict.fromkeys(("az", "azure", "abfss"), "azure")
-SUFFIXES = (*(f".{f}" for f in readers.FORMATS), ".pq", ".ndjson")
+SUFFIXES = (*(f".{f}" for f in words(TableFormat)), ".pq", ".ndjson")
 
 
 class Source(NamedTuple):
@@ -62,10 +63,10 @@ class Source(NamedTuple):
             return None
         return sum(Path(file).stat().st_size for file in self.files) / 1e6
 
-    def format(self, asked: str | None = None) -> Format:
+    def format(self, asked: Format | None = None) -> TableFormat:
         """The one format of all files: as asked, by their names, or else by how they begin."""
-        if asked in readers.FORMATS:
-            return cast("Format", asked)
+        if asked in words(TableFormat):
+            return cast("TableFormat", asked)
         if self.local:
             known = {file: readers.format_of(Path(file)) for file in self.files}
         else:
@@ -74,7 +75,7 @@ class Source(NamedTuple):
         if None in found:
             raise ValueError(
                 f"the names of files must say their format, {', '.join(SUFFIXES)}; "
-                f"{found[None]!r} does not. Name it: --format {'|'.join(readers.FORMATS)}."
+                f"{found[None]!r} does not. Name the `format`."
             )
         if len(found) > 1:
             came = " and ".join(f"{file} is {str(f).upper()}" for f, file in sorted(found.items()))
@@ -82,7 +83,7 @@ class Source(NamedTuple):
                 f"all files must be of one format; {came}. Name those of one kind with a pattern, "
                 "such as 'folder/*.parquet'."
             )
-        return cast("Format", next(iter(found)))
+        return cast("TableFormat", next(iter(found)))
 
 
 def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> Source:
@@ -112,7 +113,7 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
 
 
 def read_tool(
-    source: Source, format: str | None, question: str | None, folder: Path, say: Say
+    source: Source, format: Format | None, question: str | None, folder: Path, say: Say
 ) -> Source:
     """What an annotation tool exported, as a file of rows in the folder; other files as they are.
 
@@ -125,7 +126,7 @@ def read_tool(
         if question is not None:
             raise ValueError(
                 f"a question is for what annotation tools export; {source.name} is none. "
-                "Leave it out, or name the tool: --format label-studio."
+                "Leave it out, or name the tool: format='label-studio'."
             )
         return source
     if source.root is None:
@@ -178,17 +179,17 @@ def _paths(name: str) -> list[Path]:
     if not _is_many(name):
         _check_there(Path(name))
         return [Path(name)]
-    whole = Path(name).is_dir()
-    found = Path(name).rglob("*") if whole else map(Path, glob.glob(name, recursive=True))
+    folder = Path(name).is_dir()
+    found = Path(name).rglob("*") if folder else map(Path, glob.glob(name, recursive=True))
     files = sorted(
         path
         for path in found
         if path.is_file()
         and not any(part.startswith(("_", ".")) for part in _below([name], str(path)))
-        and (not whole or path.name.lower().removesuffix(".gz").endswith(SUFFIXES))
+        and (not folder or path.name.lower().removesuffix(".gz").endswith(SUFFIXES))
     )
     if not files:
-        what = f"that ends in {', '.join(SUFFIXES)} (also .gz)" if whole else "that matches"
+        what = f"that ends in {', '.join(SUFFIXES)} (also .gz)" if folder else "that matches"
         raise FileNotFoundError(f"there is no file {what} in {name!r}. Name one, or a pattern.")
     return files
 
@@ -267,15 +268,12 @@ class Table(NamedTuple):
     def pick(self, names: Iterable[str]) -> Relation:
         """Some columns, which must be alike in all files; those of no file are left to others."""
         names = list(dict.fromkeys(names))
-        check_alike(self.schemas, names)
+        common_types(self.schemas, names)
         picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
-        whole = next(picked)
-        for part in picked:
-            whole = whole.union(part)
-        return whole
+        return reduce(lambda rows, part: rows.union(part), picked)
 
 
-def check_alike(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
+def common_types(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
     """The types of columns, which must be there in all files and of one type."""
     types: dict[str, str] = {}
     for name in names:
@@ -295,7 +293,7 @@ def check_alike(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) 
     return types
 
 
-def scan(connection: Connection, source: Source, format: Format) -> Table:
+def scan(connection: Connection, source: Source, format: TableFormat) -> Table:
     """A lazy table over files, and what each of them has."""
     schemas: dict[str, dict[str, str]] = {}
     parts: list[Relation] = []
@@ -307,7 +305,7 @@ def scan(connection: Connection, source: Source, format: Format) -> Table:
         if format in ("jsonl", "json"):
             keys = readers.json_keys(connection, files, format, head)
             head = head._replace(names=tuple(sorted({k for each in keys.values() for k in each})))
-        part = readers.read_alike(connection, files, format, head, folders=source.folders)
+        part = readers.read_files(connection, files, format, head, folders=source.folders)
         parts.append(part)
         types = dict(zip(part.columns, map(str, part.types), strict=True))
         for file in files:
@@ -321,7 +319,7 @@ def _folder_columns(file: str) -> list[str]:
     return [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
 
 
-def _head(connection: Connection, local: bool, format: Format, file: str) -> Head:
+def _head(connection: Connection, local: bool, format: TableFormat, file: str) -> Head:
     """How a file is to be read; files with the same head are read together."""
     if local:
         head = readers.look(Path(file), format)

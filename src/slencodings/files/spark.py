@@ -2,8 +2,6 @@
 
 The same expression as everywhere, so the workers need neither Python nor this package. The result
 is written beside its final name and then renamed, so there is never half a folder under that name.
-
-    spark-submit --master spark://host:7077 .../slencodings/spark.py 'in/*.parquet' -o out.parquet
 """
 
 from __future__ import annotations
@@ -11,33 +9,31 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Annotated, Any, NoReturn, cast
-
-import typer
+from typing import Any
 
 from slencodings import __version__
-from slencodings.cli import options as o
-from slencodings.files import formats as readers
-from slencodings.files.forms import Form, usual_form
+from slencodings.files.encode import about_reading, leave_to_trust, note_rows, with_typed_labels
+from slencodings.files.formats import shown
+from slencodings.files.forms import usual_form
 from slencodings.files.hadoop import (
+    common_format,
     exists,
     find_files,
-    format_of,
-    read_alike,
+    read_table,
     reason,
     some,
     without_dots,
     write,
 )
-from slencodings.progress import notes
-from slencodings.tables.fuse import as_learned, opinions
-from slencodings.tables.rows import Duplicates, Missing, Rows, survey
+from slencodings.progress import Say
+from slencodings.tables.fuse import About, Fusing, fuse_rows
+from slencodings.tables.rows import Reading, read_rows
 from slencodings.trust.obtain import load
 from slencodings.trust.value import Trust
 
@@ -45,23 +41,16 @@ from slencodings.trust.value import Trust
 REACH, PATIENCE = 15.0, 120.0
 
 
-def encode(
+def encode_files(
     source: str | Sequence[str],
     target: str,
+    reading: Reading | None = None,
+    fusing: Fusing | None = None,
     *,
     master: str | None = None,
-    columns: Mapping[str, Any] | None = None,
-    confidence_scale: Any = None,
-    labels: Sequence[str] | None = None,
-    form: Form | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "all",
-    format: str | None = None,
-    trust: str = "none",
     patience: float = PATIENCE,
-    say: Callable[[str, str], None] = lambda what, text: None,
-    **how: Any,
-) -> dict[str, Any]:
+    say: Say = lambda what, text: None,
+) -> About:
     """Fuse files of annotations into a folder of opinions with Spark, and return how it was done.
 
     Parameters
@@ -70,15 +59,11 @@ def encode(
     target : a folder that is not there yet; its name ends in .parquet or .csv
     master : such as spark://host:7077 or local[*]; else the session that runs, or what
         spark-submit says
-    columns : the column (or number) for each role; those left out or None are found by name
-    format : parquet, csv, tsv or jsonl, if the names of the files do not tell
-    trust : "none", or the name of a file with a stored one
     patience : seconds to wait for a worker when there is none
-    confidence_scale, labels, form (wide or long), missing, duplicates : as in `sle encode`
-    how : passed to `fuse_table`: smoothing, prior_weight, operator, values
     """
+    reading, fusing = reading or Reading(), fusing or Fusing()
     writer = _writer(target)
-    stored = _stored(trust, confidence_scale)
+    stored = _stored(fusing.trust, reading.confidence_scale)
     sources = [source] if isinstance(source, str) else list(source)
     with session(master) as spark, _watched(spark, patience, target):
         if exists(spark, target):
@@ -86,27 +71,20 @@ def encode(
                 f"the output must not be there yet; {target!r} is. Remove it, or name another."
             )
         files = find_files(spark, sources)
-        crowd, chosen = read_alike(
-            spark, files, format_of(files, format), columns or {}, stored is not None
-        )
-        say("columns", ", ".join(f"{role} = {_shown(c)}" for role, c in chosen.items()))
-        scale = confidence_scale or (0, 1)
-        crowd, plain = without_dots(crowd, chosen)
-        given = _labels(crowd, plain["label"], labels)
-        reading = {"labels": given, "missing": missing, "duplicates": duplicates}
-        rows = _rows(crowd, plain, scale, stored, reading)
-        say("read", f"{len(files):,} files: {rows.counts['rows']:,} rows, {some(rows.labels)}")
-        if rows.counts["unlabelled"]:
-            say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
-        form = usual_form(form, len(rows.labels))
-        frame, about = opinions(rows, form=cast("Any", form), name=chosen["item"], **how)
-        about |= {"version": __version__, "source": sources, "files": len(files)}
-        about |= {"columns": chosen, "missing": missing, "duplicates": duplicates, **rows.counts}
-        if "confidence" in chosen:
-            as_stated = stored is not None and not stored.from_uncertainty
-            about["confidence_scale"] = "as stated" if as_stated else scale
+        crowd, found = read_table(spark, files, common_format(files, reading.format), reading)
         if stored is not None:
-            about |= {"trust_from": trust, "trust": stored.to_dict()}
+            found = leave_to_trust(found, reading, say)
+        say("columns", shown(found))
+        crowd, plain = without_dots(crowd, found)
+        rows = read_rows(crowd, with_typed_labels(plain, crowd), trust=stored)
+        rows = rows._replace(item=str(found.item))
+        note_rows(rows, some(sources), len(files), say)
+        form = usual_form(fusing.form, len(rows.labels))
+        frame, about = fuse_rows(rows, replace(fusing, form=form))
+        about |= {"version": __version__, "source": sources, "files": len(files)}
+        about |= about_reading(found, rows)
+        if stored is not None:
+            about |= {"trust_from": fusing.trust, "trust": stored.to_dict()}
         about["written"] = write(spark, frame.to_native(), target, writer, about)
     say("wrote", f"{target}: {about['written']:,} rows, {form}, {about['operator']}")
     return about
@@ -135,7 +113,7 @@ def _stored(trust: str, scale: Any) -> Trust | None:
 
 
 @contextmanager
-def session(master: str | None = None) -> Iterator[Any]:
+def session(master: str | None = None) -> Generator[Any]:
     """The session that runs, or a new one that is stopped at the end."""
     try:
         from pyspark import SparkContext
@@ -203,7 +181,7 @@ def _check_master(master: str | None) -> None:
 
 
 @contextmanager
-def _watched(spark: Any, patience: float, target: str) -> Iterator[None]:
+def _watched(spark: Any, patience: float, target: str) -> Generator[None]:
     """Give up when there has been no worker for so long; say in words what Spark could not do."""
     context = spark.sparkContext
     done, lost = threading.Event(), threading.Event()
@@ -237,99 +215,3 @@ def _watched(spark: Any, patience: float, target: str) -> Iterator[None]:
         raise OSError(f"Spark could not finish: {reason(error)} {nothing}") from error
     finally:
         done.set()
-
-
-def _labels(table: Any, label: Any, labels: Sequence[str] | None) -> list[Any] | None:
-    """Labels from the command line, which are text, in the type of their column."""
-    type = dict(table.dtypes)[label] if isinstance(label, str) else "array"
-    kinds = dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int)
-    kinds |= {"float": float, "double": float}
-    kinds |= {"boolean": {"true": True, "false": False}.__getitem__}
-    if labels is None or type not in kinds:
-        return None if labels is None else list(labels)
-    try:
-        return [kinds[type](word.lower()) for word in labels]
-    except (KeyError, ValueError) as error:
-        raise ValueError(
-            f"--labels must be of the type of column {label!r}, {type}; {','.join(labels)} came."
-        ) from error
-
-
-def _rows(
-    crowd: Any, chosen: dict[str, Any], scale: Any, trust: Trust | None, reading: dict[str, Any]
-) -> Rows:
-    said = {role: spec for role, spec in chosen.items() if role not in readers.NUMBERS}
-    doubt = {role: spec for role, spec in chosen.items() if role in readers.NUMBERS}
-    doubt["confidence_scale"] = scale
-    doubt = doubt if trust is None else as_learned(trust, **doubt)
-    return survey(crowd, **said, **doubt, **reading, trust=trust)
-
-
-def _shown(column: Any) -> str:
-    return ", ".join(column) if isinstance(column, list) else f"{column}"
-
-
-def main() -> NoReturn:
-    """The entry for spark-submit and `python -m slencodings.spark`; options as in `sle encode`."""
-    try:
-        typer.run(_command)
-    except Exception as error:
-        if {"-v", "--verbose"} & set(sys.argv):
-            raise
-        known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
-        typer.echo(f"error: {o.in_options(str(error)) if known else repr(error)}", err=True)
-        sys.exit(1)
-    sys.exit(0)
-
-
-def _command(
-    source: Annotated[list[str], typer.Argument(metavar="IN...", help="Files, folders, patterns.")],
-    target: Annotated[
-        str, typer.Option("--output", "-o", metavar="OUT", help="A folder, .parquet or .csv.")
-    ],
-    master: Annotated[str | None, typer.Option(metavar="URL", help="Of the cluster.")] = None,
-    format: o.InFormat = None,
-    item: o.Column = None,
-    annotator: o.Column = None,
-    label: o.LabelColumn = None,
-    confidence: o.Number = None,
-    uncertainty: o.Number = None,
-    reliability: o.Number = None,
-    confidence_scale: o.Ends = None,
-    labels: o.Labels = None,
-    missing: o.IfMissing = o.Missing.error,
-    duplicates: o.IfDuplicate = o.Duplicates.all,
-    trust: Annotated[str, typer.Option(metavar="none|FILE", help="A stored trust.")] = "none",
-    smoothing: o.Smoothing = None,
-    prior_weight: o.PriorWeight = 2.0,
-    operator: o.HowFused = o.Operator.cumulative,
-    form: o.InForm = None,
-    values: o.Values = "belief,uncertainty,probability",
-    patience: Annotated[float, typer.Option(help="Seconds to wait for workers.")] = PATIENCE,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
-) -> None:
-    """Fuse files of annotations into a folder of opinions, on a Spark cluster."""
-    columns = {"item": item, "annotator": annotator, "label": label}
-    columns |= {"confidence": confidence, "uncertainty": uncertainty, "reliability": reliability}
-    how: dict[str, Any] = {
-        "columns": columns,
-        "confidence_scale": o.scale_of(confidence_scale, learned=False),
-        "labels": o.words(labels),
-        "form": form.value if form else None,
-        "missing": missing.value,
-        "duplicates": duplicates.value,
-        "format": format.value if format else None,
-        "trust": trust,
-        "patience": patience,
-        "smoothing": smoothing,
-        "prior_weight": prior_weight,
-        "operator": operator.value,
-        "values": list(dict.fromkeys(o.words(values) or [])),
-    }
-    with notes(quiet) as (say, _):
-        encode(source, target, master=master, say=say, **how)
-
-
-if __name__ == "__main__":
-    main()

@@ -19,10 +19,10 @@ import glob
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import duckdb
 import narwhals as nw
@@ -32,7 +32,8 @@ from slencodings.files.duckdb import Connection, Relation, brief, literal, metad
 from slencodings.files.formats import NUMBERS, columns_of, quote
 from slencodings.files.write import check_place
 from slencodings.tables.columns import ITEM, LABEL, Frame, some
-from slencodings.tables.rows import Rows, natural
+from slencodings.tables.fuse import Fusing
+from slencodings.tables.rows import Reading, Rows, natural
 from slencodings.tables.sums import CERTAIN, COUNT, WORTH
 from slencodings.trust.value import Trust
 
@@ -40,6 +41,9 @@ from slencodings.trust.value import Trust
 KIND = 1
 PRIOR_WEIGHT = 2.0
 COLUMNS = ["item", "label", "evidence", "dogmatic", "annotations"]
+
+# What is known of a batch: name, rows, hash, when, and how it was read.
+Batch: TypeAlias = dict[str, Any]
 
 
 class Store(NamedTuple):
@@ -60,14 +64,14 @@ class Store(NamedTuple):
     labels: list[Any]
     fixed: bool
     trust: dict[str, Any] | None
-    batches: list[dict[str, Any]]
+    batches: list[Batch]
 
     def about(self) -> dict[str, Any]:
         """The whole value, for the metadata of the file."""
         kind = {"store": KIND, "version": __version__, "operator": "cumulative"}
         return kind | {"prior_weight": PRIOR_WEIGHT} | self._asdict()
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         """How much there is, in words."""
         rows, n = sum(batch["rows"] for batch in self.batches), len(self.batches)
         return f"{rows:,} rows in {n:,} batch{'es' * (n > 1)}, {len(self.labels):,} labels"
@@ -78,7 +82,7 @@ class Store(NamedTuple):
         return None if self.trust is None else Trust.from_json(json.dumps(self.trust))
 
 
-def check_store(store: str, source: str | Sequence[str]) -> None:
+def check_place_of_store(store: str, source: str | Sequence[str]) -> None:
     """Refuse a place where no store can be, before any work is done."""
     if Path(store).suffix.lower() != ".parquet":
         raise ValueError(
@@ -88,7 +92,7 @@ def check_store(store: str, source: str | Sequence[str]) -> None:
 
 
 @contextmanager
-def alone(store: Path) -> Iterator[None]:
+def alone(store: Path) -> Generator[None]:
     """Keep others from adding to the same store; the lock of a process ends with it."""
     try:
         import fcntl
@@ -157,7 +161,7 @@ def read_sums(connection: Connection, path: Path) -> Relation:
 
 
 def add(connection: Connection, old: Relation | None, new: Frame, name: str) -> Relation:
-    """The sums of a store and of new annotations, which `tables.sums` gave, added up."""
+    """The sums of a store and of new annotations, which `add_rows` gave, added up."""
     ours = [ITEM, LABEL, f"{PRIOR_WEIGHT} * {WORTH}", CERTAIN, COUNT]
     named = ", ".join(f"{x} AS {column}" for x, column in zip(ours, COLUMNS, strict=True))
     relation = new.to_native().project(named)
@@ -187,15 +191,22 @@ def _family(type: str) -> str:
     return "number" if whole or type.startswith(("DOUBLE", "FLOAT", "DECIMAL")) else type
 
 
-def rows_of(sums: Relation, store: Store) -> Rows:
-    """The sums as rows that `tables.opinions` fuses."""
+def as_rows(sums: Relation, store: Store) -> Rows:
+    """The sums as rows that `fuse_rows` fuses."""
     ours = f"item AS {ITEM}, label AS {LABEL}, evidence / {PRIOR_WEIGHT} AS {WORTH}"
     frame = nw.from_native(sums.project(f"{ours}, dogmatic AS {CERTAIN}"))
-    return Rows(frame, store.labels, False, False, {}, lambda frame, _: frame, store.learned)
+    return Rows(frame, store.labels, store.item, {}, trust=store.learned, summed=True)
 
 
-def fingerprint(crowd: Relation, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The number of rows and a hash of what they say, whatever their order, names and format."""
+def describe_batch(name: str, crowd: Relation, reading: Reading) -> Batch:
+    """What is kept of a batch, with a hash of what it says in whatever order and format."""
+    count, digest = _fingerprint(crowd, reading.columns)
+    columns, missing = reading.columns, reading.missing
+    return {"name": name, "rows": count, "hash": digest, "columns": columns, "missing": missing}
+
+
+def _fingerprint(crowd: Relation, chosen: Mapping[str, Any]) -> tuple[int, str]:
+    """The number of rows and a hash of what they say."""
     parts: list[str] = []
     for role, spec in sorted(chosen.items()):
         soft = isinstance(spec, list)
@@ -211,10 +222,10 @@ def fingerprint(crowd: Relation, chosen: Mapping[str, Any]) -> dict[str, Any]:
         f"count(*), sum(CAST(row & {2**64 - 1} AS HUGEINT)), sum(CAST(row >> 64 AS HUGEINT))"
     )
     count, low, high = hashes.fetchall()[0]
-    return {"rows": count, "hash": f"{int(low) % 2**64:016x}{int(high) % 2**64:016x}"}
+    return count, f"{int(low) % 2**64:016x}{int(high) % 2**64:016x}"
 
 
-def check_new(store: Store, batch: Mapping[str, Any], path: Path) -> None:
+def check_new(store: Store, batch: Batch, path: Path) -> None:
     """Refuse what was added before."""
     for other in store.batches:
         if (other["rows"], other["hash"]) == (batch["rows"], batch["hash"]):
@@ -226,27 +237,29 @@ def check_new(store: Store, batch: Mapping[str, Any], path: Path) -> None:
             )
 
 
-def check_additive(operator: str, trust: str, scale: Any) -> None:
+def check_additive(fusing: Fusing, reading: Reading) -> None:
     """Refuse ways of fusing that need all annotations at once."""
-    if operator != "cumulative":
+    if fusing.operator != "cumulative":
         raise ValueError(
             "a store holds evidence that adds up, which is that of the cumulative operator; "
-            f"operator={operator!r} came. Leave it out."
+            f"operator={fusing.operator!r} came. Leave it out."
         )
-    if trust == "learned":
+    if fusing.trust == "learned":
         raise ValueError(
             "trust is learned from all annotations at once, and a store does not have them; "
-            "trust='learned' came. Learn it from a file with --save-trust trust.json, and pass "
+            "trust='learned' came. Learn it from a file, save_trust='trust.json', and pass "
             "trust='trust.json'."
         )
-    if scale == "calibrated":
+    if reading.confidence_scale == "calibrated":
         raise ValueError(
             "what confidence is worth is learned from all annotations at once, and a store does "
             "not have them; `calibrated` came. Name the ends of the scale: confidence_scale=(1, 5)."
         )
 
 
-def check_alike(store: Store, smoothing: Any, confidence_scale: Any, trust: Trust | None) -> None:
+def check_settings(
+    store: Store, smoothing: Any, confidence_scale: Any, trust: Trust | None
+) -> None:
     """Refuse settings other than those that the store was begun with; None is no setting."""
     if trust is not None and trust.to_dict() != store.trust:
         kept = "none" if store.trust is None else "its own"
@@ -269,9 +282,9 @@ def _differs(kept: str, came: str) -> None:
     )
 
 
-def grown(
+def with_batch(
     store: Store | None,
-    batch: dict[str, Any],
+    batch: Batch,
     rows: Rows,
     smoothing: float,
     scale: Any,
@@ -293,8 +306,9 @@ def grown(
     return Store(batch["columns"]["item"], smoothing, scale, labels, fixed, trust, [batch])
 
 
-def check_roles(store: Store, chosen: Mapping[str, Any], name: str) -> None:
+def check_roles(store: Store, reading: Reading, name: str) -> None:
     """Refuse a batch that lacks what others had: a column may just be called otherwise."""
+    chosen = reading.columns
     before = {role for batch in store.batches for role in batch["columns"]}
     doubt = {"confidence", "uncertainty"}
     lacks = [] if doubt & chosen.keys() else sorted(doubt & before)
@@ -303,22 +317,22 @@ def check_roles(store: Store, chosen: Mapping[str, Any], name: str) -> None:
         one = "0" if role == "uncertainty" else "1"
         raise ValueError(
             f"what is in the store came with {role}; no column of {name} looks like it. "
-            f"Name it: --{role} COLUMN; or give one number for all: --{role} {one}."
+            f"Name it: {role}='COLUMN'; or give one number for all: {role}={one}."
         )
 
 
 def known_labels(
-    store: Store, crowd: Relation, label: Any, given: list[Any] | None
+    store: Store, crowd: Relation, label: Any, given: Sequence[Any] | None
 ) -> list[Any] | None:
     """The labels that a batch may have: those that it names and those in the store."""
     known = set(store.labels)
     if given is not None:
         if known != set(given) if store.fixed else not known <= set(given):
             raise ValueError(
-                f"the store has labels={store.labels!r}; labels={given!r} came. "
+                f"the store has labels={store.labels!r}; labels={list(given)!r} came. "
                 "Leave them out, or begin another store."
             )
-        return given
+        return list(given)
     types = dict(zip(crowd.columns, map(str, crowd.types), strict=True))
     if isinstance(label, list):
         return None  # Probabilities are named by their columns,

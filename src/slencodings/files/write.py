@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Generator[Path]:
     """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
     # A link stays a link, and what it points to is replaced.
     path = path.resolve()
@@ -141,7 +141,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def disk_errors() -> Iterator[None]:
+def disk_errors() -> Generator[None]:
     """What goes wrong while writing, in words for people."""
     try:
         yield

@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from slencodings.annotations import Annotations, shared_base_rate
+from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Opinion
 from slencodings.tables.columns import (
     ANNOTATOR,
@@ -23,7 +24,7 @@ from slencodings.tables.columns import (
     probability,
     to_arrays,
 )
-from slencodings.tables.rows import Duplicates, Missing, survey
+from slencodings.tables.rows import Reading, read_rows
 
 
 def from_table(
@@ -52,8 +53,7 @@ def from_table(
     >>> annotations.y, annotations.labels
     (array([1, 0, 0]), array(['no', 'yes'], dtype=object))
     """
-    rows = survey(
-        _in_memory(table),
+    reading = Reading(
         item=item,
         label=label,
         annotator=annotator,
@@ -63,8 +63,8 @@ def from_table(
         labels=labels,
         missing=missing,
         duplicates=duplicates,
-        ordered=True,
     )
+    rows = read_rows(_in_memory(table), reading, ordered=True)
     said = probability(0) if rows.soft else LABEL
     frame, items = _coded(rows.frame, ITEM, "sle_i")
     spoken = frame.filter(~nw.col(said).is_null())

@@ -5,69 +5,67 @@ One pass counts all flaws; rows are searched only to show the first that has one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import add, and_, or_
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.choices import Missing
 from slencodings.tables import columns as col
 from slencodings.tables.columns import ANNOTATOR, ITEM, LABEL, ROW, Frame
-
-Missing: TypeAlias = Literal["error", "drop", "trust"]
 
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5
 
 
 class Flaw(NamedTuple):
-    """What may be wrong with a row, and how to say it of `count` rows."""
+    """What may be wrong with a row, and how to say what is needed, what came and what to do."""
 
     condition: nw.Expr
-    say: Callable[[int, int, str], str]
+    needed: str
+    rows_have: str
+    what_to_do: str
     shown: str | None = None
+
+    def say(self, count: int, rows: int, where: str) -> str:
+        """The message about so many rows."""
+        return (
+            f"{self.needed}; {count} of {rows} rows {self.rows_have}{where}. {self.what_to_do}"
+        ).rstrip()
 
 
 def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> list[Flaw]:
     """An annotation without item, or, unless that is allowed, without annotator."""
-    flaws = [
-        Flaw(
-            nw.col(ITEM).is_null(),
-            lambda n, of, at: (
-                f"every annotation must name its item; {n} of {of} rows have none in "
-                f"column {item!r}{at}. Drop them: an annotation of nothing cannot be used."
-            ),
-        )
-    ]
-    if annotator is not None and missing == "error":
-        flaws.append(
-            Flaw(
-                nw.col(ANNOTATOR).is_null() & ~nw.col(first).is_null(),
-                lambda n, of, at: (
-                    f"every annotation must name its annotator; {n} of {of} rows "
-                    f"have none in column {annotator!r}{at}. Pass missing='drop' to leave them "
-                    "out, missing='trust' to keep them."
-                ),
-            )
-        )
-    return flaws
+    nameless = Flaw(
+        nw.col(ITEM).is_null(),
+        "every annotation must name its item",
+        f"have none in column {item!r}",
+        "Drop them: an annotation of nothing cannot be used.",
+    )
+    if annotator is None or missing != "error":
+        return [nameless]
+    anonymous = Flaw(
+        nw.col(ANNOTATOR).is_null() & ~nw.col(first).is_null(),
+        "every annotation must name its annotator",
+        f"have none in column {annotator!r}",
+        "Pass missing='drop' to leave them out, missing='trust' to keep them.",
+    )
+    return [nameless, anonymous]
 
 
 def label_flaws(label: Any, labels: Sequence[Any] | None) -> list[Flaw]:
     """A label that is not among those given."""
     if labels is None:
         return []
-    return [
-        Flaw(
-            ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
-            lambda n, of, at: (
-                f"column {label!r} must hold one of labels={list(labels)!r}; {n} of "
-                f"{of} rows do not{at}. Add what is missing to labels, or leave labels out to take "
-                "all there are."
-            ),
-            LABEL,
-        )
-    ]
+    unknown = Flaw(
+        ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
+        f"column {label!r} must hold one of labels={list(labels)!r}",
+        "do not",
+        "Add what is missing to labels, or leave labels out to take all there are.",
+        LABEL,
+    )
+    return [unknown]
 
 
 def soft_flaws(label: Any, K: int) -> list[Flaw]:
@@ -77,24 +75,21 @@ def soft_flaws(label: Any, K: int) -> list[Flaw]:
     return [
         Flaw(
             ~known & col.fold(or_, (~x.is_null() for x in p)),
-            lambda n, of, at: (
-                f"the {K} probabilities of {label!r} must all be there, or none; {n} "
-                f"of {of} rows lack some{at}. Fill them with 0 if that is what is meant."
-            ),
+            f"the {K} probabilities of {label!r} must all be there, or none",
+            "lack some",
+            "Fill them with 0 if that is what is meant.",
         ),
         Flaw(
             known & col.fold(or_, (x < 0 for x in p)),
-            lambda n, of, at: (
-                f"probabilities must not be negative; {n} of {of} rows have one in "
-                f"{label!r}{at}. Scores such as logits need a softmax first."
-            ),
+            "probabilities must not be negative",
+            f"have one in {label!r}",
+            "Scores such as logits need a softmax first.",
         ),
         Flaw(
             known & ((col.fold(add, p) - 1).abs() > _ROUNDING),
-            lambda n, of, at: (
-                f"the probabilities of {label!r} must sum to 1; {n} of {of} rows do "
-                f"not{at}. Divide each row by its sum first."
-            ),
+            f"the probabilities of {label!r} must sum to 1",
+            "do not",
+            "Divide each row by its sum first.",
         ),
     ]
 
@@ -107,53 +102,41 @@ def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
     return [
         Flaw(
             unknown,
-            lambda n, of, at: (
-                f"`base_rate` must be there for every row; {n} of {of} rows lack some in "
-                f"{base_rate!r}{at}. Fill them with 1/{K} where nothing is known."
-            ),
+            "`base_rate` must be there for every row",
+            f"lack some in {base_rate!r}",
+            f"Fill them with 1/{K} where nothing is known.",
         ),
         Flaw(
             ~unknown & wrong,
-            lambda n, of, at: (
-                f"`base_rate` must not be negative and must sum to 1; {n} of {of} rows do not in "
-                f"{base_rate!r}{at}. Divide each row by its sum first."
-            ),
+            "`base_rate` must not be negative and must sum to 1",
+            f"do not in {base_rate!r}",
+            "Divide each row by its sum first.",
         ),
     ]
 
 
 def number_flaws(value: col.Number, first: str, missing: Missing) -> list[Flaw]:
     """A number out of its range, or missing unless that is allowed."""
-    if not isinstance(value.spec, str | Mapping):
+    by_annotator = isinstance(value.spec, Mapping)
+    if not (by_annotator or isinstance(value.spec, str)):
         return []
-    x, said = nw.col(value.column), ~nw.col(first).is_null()
-    flaws: list[Flaw] = []
-    if isinstance(value.spec, str):
-        flaws.append(
-            Flaw(
-                said & ((x < value.low) | (x > value.high)),
-                lambda n, of, at: (
-                    f"`{value.name}` must lie in [{value.low:g}, {value.high:g}]; "
-                    f"{n} of {of} rows do not in column {value.spec!r}{at}.{value.hint}"
-                ),
-                value.column,
-            )
-        )
-    if missing == "error":
-        lacks = "must be there for every annotation; {n} of {of} rows have none"
-        if isinstance(value.spec, Mapping):
-            lacks = "must know every annotator; those of {n} of {of} rows are not in it"
-        flaws.append(
-            Flaw(
-                said & x.is_null(),
-                lambda n, of, at: (
-                    f"`{value.name}` {lacks.format(n=n, of=of)}"
-                    + f"{at}. Pass missing='drop' to leave them out, missing='trust' to count "
-                    "them as certain and reliable."
-                ),
-            )
-        )
-    return flaws
+    x, answered = nw.col(value.column), ~nw.col(first).is_null()
+    out = Flaw(
+        answered & ((x < value.low) | (x > value.high)),
+        f"`{value.name}` must lie in [{value.low:g}, {value.high:g}]",
+        f"do not in column {value.spec!r}",
+        value.hint,
+        value.column,
+    )
+    absent = Flaw(
+        answered & x.is_null(),
+        f"`{value.name}` must "
+        + ("know every annotator" if by_annotator else "be there for every annotation"),
+        "are by one that it does not" if by_annotator else "have none",
+        "Pass missing='drop' to leave them out, missing='trust' to count them as certain and "
+        "reliable.",
+    )
+    return [out] * (not by_annotator) + [absent] * (missing == "error")
 
 
 def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
@@ -193,5 +176,5 @@ def _where(frame: Frame, flaw: Flaw) -> str:
     at = [f"at row {row[ROW][0]} (from 0)"] if ROW in row else []
     ids = {"item": row[ITEM][0], "annotator": row.get(ANNOTATOR, [None])[0]}
     named = [f"{role} {v!r}" for role, v in ids.items() if v is not None and v == v]
-    told = ", ".join([*([" ".join(value + at)] if value + at else []), *named])
-    return f", {'first' if at else 'for example'} {told}" if told else ""
+    shown = ", ".join([*([" ".join(value + at)] if value + at else []), *named])
+    return f", {'first' if at else 'for example'} {shown}" if shown else ""

@@ -65,9 +65,10 @@ def open_table(
     `wanted` are roles and the columns that play them; only those are taken, unless it is None.
     """
     if isinstance(table, Mapping):
-        return _open_mapping(table, wanted)
+        columns: Mapping[str, Any] = table
+        return _open_mapping(columns, wanted)
     try:
-        frame = nw.from_native(table)
+        frame: nw.DataFrame[Any] | Frame = nw.from_native(table)
     except TypeError:
         raise TypeError(
             "a table must be a pandas, Polars, PyArrow, Dask or Spark table, a DuckDB relation or "
@@ -82,7 +83,7 @@ def open_table(
             _check_dots(names)
         frame = frame.select(*names)
     if isinstance(frame, nw.LazyFrame):
-        return frame, lambda result, _: result.to_native()
+        return frame, lambda result, about: result.to_native()
     if frame.implementation.is_polars():
         return frame.lazy(), lambda result, _: _sorted(result).collect().to_native()
     import duckdb
@@ -114,7 +115,7 @@ def _relation(read: Callable[[Any], Any], table: Any) -> Frame:
 
 def _is_plain(frame: nw.DataFrame[Any]) -> bool:
     """Whether pandas itself knows the columns as numbers, text or truth values."""
-    known = all(t.is_numeric() or t in (nw.String, nw.Boolean) for t in frame.schema.values())
+    known = all(t.is_numeric() or t == nw.String or t == nw.Boolean for t in frame.schema.values())
     return known and not any(str(dtype) == "object" for dtype in frame.to_native().dtypes)
 
 
@@ -148,16 +149,17 @@ def _from_dict(sle_columns: dict[str, Any]) -> Any:
     return duckdb.sql("FROM sle_columns")
 
 
-def _column(name: str, values: Any) -> Any:
+def _column(name: str, given: Any) -> Any:
     """An array that DuckDB reads as it is meant: it guesses the type of objects by a sample."""
-    if not isinstance(values, list | tuple):
-        values = np.asarray(values)
-        if values.ndim == 0:
-            raise ValueError(f"column {name!r} must hold one value per row; {values!r} came.")
-        if values.ndim == 1 and values.dtype.kind not in "OSTU":
-            dtype = "M8[us]" if values.dtype.kind == "M" else values.dtype.newbyteorder("=")
-            return np.ascontiguousarray(values, dtype=dtype)
-        values = values.tolist()
+    if not isinstance(given, list | tuple):
+        given = np.asarray(given)
+        if given.ndim == 0:
+            raise ValueError(f"column {name!r} must hold one value per row; {given!r} came.")
+        if given.ndim == 1 and given.dtype.kind not in "OSTU":
+            dtype = "M8[us]" if given.dtype.kind == "M" else given.dtype.newbyteorder("=")
+            return np.ascontiguousarray(given, dtype=dtype)
+        given = given.tolist()
+    values: Sequence[Any] = given
     missing = [_is_missing(v) for v in values]
     known = [v for v, gone in zip(values, missing, strict=True) if not gone]
     kinds = {_kind(v): v for v in known}
@@ -185,7 +187,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    kinds = {"bool": bool | np.bool_, "number": Real | Decimal, "str": str}
+    kinds: dict[str, Any] = {"bool": bool | np.bool_, "number": Real | Decimal, "str": str}
     kinds["list"] = list | tuple | np.ndarray
     return next((k for k, types in kinds.items() if isinstance(value, types)), type(value).__name__)
 
@@ -278,7 +280,8 @@ def identifier(schema: nw.Schema, name: str) -> nw.Expr:
         )
     if dtype.is_float():
         return column.fill_nan(None)
-    return column.cast(nw.String) if dtype in (nw.Categorical, nw.Enum) else column
+    categories = dtype == nw.Categorical or dtype == nw.Enum
+    return column.cast(nw.String) if categories else column
 
 
 def misfits(dtype: Any, values: Sequence[Any]) -> list[Any]:
@@ -315,7 +318,7 @@ def check_range(value: Number, given: Any, of: str = "") -> None:
     came = repr(given) if given is None or isinstance(given, Real) else type(given).__name__
     raise ValueError(
         f"`{value.name}` must be a column, a number in [{value.low:g}, {value.high:g}] or a "
-        f"mapping from annotator to such numbers; {came} came{of}.{value.hint}"
+        f"mapping from annotator to such numbers; {came} came{of}. {value.hint}".rstrip()
     )
 
 
@@ -347,7 +350,7 @@ def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -
     return frame.with_columns(nw.col(column).replace_strict(old, new, default=None))
 
 
-def is_spark(frame: Frame) -> bool:
+def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
     """Whether the table lives in Spark, be it here or behind Spark Connect."""
     return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
 

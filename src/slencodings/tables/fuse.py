@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from slencodings.annotations import check_smoothing, shared_base_rate
-from slencodings.tables import sums as evidence
+from slencodings.choices import (
+    Duplicates,
+    FileForm,
+    Form,
+    Missing,
+    Operator,
+    Value,
+    check_word,
+    words,
+)
+from slencodings.tables import sums
 from slencodings.tables.checks import Flaw, refuse_flaws
 from slencodings.tables.columns import (
     ITEM,
@@ -27,16 +38,38 @@ from slencodings.tables.columns import (
     open_table,
     some,
 )
-from slencodings.tables.rows import Duplicates, Missing, Rows, one_of, survey
-from slencodings.tables.sums import CERTAIN, VALUES, WORTH, How, Operator
+from slencodings.tables.rows import Reading, Rows, read_rows
+from slencodings.tables.sums import CERTAIN, WORTH, Plan
 
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust
 
-Form: TypeAlias = Literal["wide", "long", "evidence"]
+# How opinions were made, for JSON.
+About: TypeAlias = dict[str, Any]
 
 # K sums of K terms each; for more labels engines take longer to plan them than to add them up.
 MOST_MEANT = 100
+
+
+@dataclass(frozen=True)
+class Fusing:
+    """How rows are weighed, fused and laid out.
+
+    Attributes
+    ----------
+    operator, smoothing, prior_weight, base_rate, values : as in `fuse_table`
+    form : as there; wide if not said, and in files long past 20 labels
+    trust, seed : in files, "none", "learned" from them with this seed, or the name of a stored one
+    """
+
+    operator: Operator = "cumulative"
+    smoothing: float | None = None
+    prior_weight: float = 2.0
+    base_rate: Any = None
+    values: Sequence[str] = ("belief", "uncertainty", "probability")
+    form: Form | FileForm | None = None
+    trust: str = "none"
+    seed: int = 0
 
 
 def fuse_table(
@@ -47,7 +80,7 @@ def fuse_table(
     annotator: str | None = None,
     uncertainty: Any = None,
     confidence: Any = None,
-    confidence_scale: Any = (0, 1),
+    confidence_scale: Any = None,
     reliability: Any = None,
     base_rate: Any = None,
     labels: Sequence[Any] | None = None,
@@ -93,35 +126,29 @@ def fuse_table(
     by_row = isinstance(base_rate, str) or (
         isinstance(base_rate, Sequence) and all(isinstance(a, str) for a in base_rate)
     )
-    numbers = {
-        "uncertainty": uncertainty,
-        "confidence": confidence,
-        "confidence_scale": confidence_scale,
-        "reliability": reliability,
-    }
-    rows = survey(
-        table,
+    reading = Reading(
         item=item,
         label=label,
         annotator=annotator,
-        **(numbers if trust is None else as_learned(trust, **numbers)),
+        uncertainty=uncertainty,
+        confidence=confidence,
+        confidence_scale=confidence_scale,
+        reliability=reliability,
         base_rate=base_rate if by_row else None,
         labels=labels,
         missing=missing,
         duplicates=duplicates,
-        trust=trust,
     )
-    frame, about = opinions(
-        rows,
-        base_rate=None if by_row else base_rate,
-        prior_weight=prior_weight,
-        smoothing=smoothing,
+    fusing = Fusing(
         operator=operator,
-        form=form,
+        smoothing=smoothing,
+        prior_weight=prior_weight,
+        base_rate=None if by_row else base_rate,
         values=values,
-        name=item,
+        form=form,
     )
-    return rows.give_back(frame, about)
+    rows = read_rows(table, reading, trust=trust)
+    return rows.give_back(*fuse_rows(rows, fusing))
 
 
 def fuse_evidence(
@@ -154,7 +181,7 @@ def fuse_evidence(
     >>> fuse_evidence(days)["probability_no"].round(3)
     array([0.333])
     """
-    rows = survey(table, item=item, label="label", labels=labels)
+    rows = read_rows(table, Reading(item=item, label="label", labels=labels))
     _check_prior_weight(prior_weight)
     amounts = {"evidence": WORTH, "dogmatic": CERTAIN}
     wanted = [("item", item), ("label", "label"), *((name, name) for name in amounts)]
@@ -171,16 +198,10 @@ def fuse_evidence(
     )
     refuse_flaws(frame, [_no_amount(name, column) for name, column in amounts.items()], LABEL)
     frame = frame.with_columns(nw.col(WORTH) / prior_weight)
-    frame, about = opinions(
-        rows._replace(frame=frame),
-        base_rate=base_rate,
-        prior_weight=prior_weight,
-        smoothing=0.0,
-        form=form,
-        values=values,
-        name=item,
-        summed=True,
+    fusing = Fusing(
+        smoothing=0.0, prior_weight=prior_weight, base_rate=base_rate, values=values, form=form
     )
+    frame, about = fuse_rows(rows._replace(frame=frame, summed=True), fusing)
     del about["smoothing"]  # It was done, or not, when the evidence was made.
     return give_back(frame, about)
 
@@ -189,122 +210,85 @@ def _no_amount(name: str, column: str) -> Flaw:
     x = nw.col(column)
     return Flaw(
         x.is_null() | (x < 0) | (x == math.inf),
-        lambda n, of, at: (
-            f"`{name}` must be finite and not negative; {n} of {of} rows are not{at}. "
-            "Make it with fuse_table(..., form='evidence')."
-        ),
+        f"`{name}` must be finite and not negative",
+        "are not",
+        "Make it with fuse_table(..., form='evidence').",
         column,
     )
 
 
-def as_learned(
-    trust: Trust,
-    *,
-    uncertainty: Any = None,
-    confidence: Any = None,
-    confidence_scale: Any = (0, 1),
-    reliability: Any = None,
-) -> dict[str, Any]:
-    """What `survey` is to read of doubt so that `trust` understands it; an error if nothing is."""
-    if not hasattr(trust, "typical_worth"):
-        raise TypeError(
-            "`trust` must be what sle.trust.learn_trust(annotations) gives; "
-            f"{type(trust).__name__} came. Learn it first."
-        )
-    if reliability is not None:
-        raise ValueError(
-            "`trust` knows how reliable annotators are; `reliability` came too. Pass one of them."
-        )
-    if trust.from_uncertainty:
-        scale = confidence_scale
-    elif tuple(confidence_scale if isinstance(confidence_scale, Sequence) else ()) != (0, 1):
-        raise ValueError(
-            "`trust` reads confidence as it was stated, and needs no scale; `confidence_scale` "
-            "came. Leave it out."
-        )
-    else:
-        scale = _as_stated
-    levels = some([f"{level:g}" for level in trust.levels], str)
-    if levels and uncertainty is not None and not trust.from_uncertainty:
-        raise ValueError(
-            f"this trust was learned with stated confidence, at levels {levels}; `uncertainty` "
-            "came. Pass what was stated: confidence='the column'."
-        )
-    if levels and uncertainty is None and confidence is None:
-        raise ValueError(
-            f"this trust was learned with confidence, at levels {levels}; none came. Pass "
-            f"confidence='the column', or one for all: confidence={trust.levels[-1]:g}."
-        )
-    return {"uncertainty": uncertainty, "confidence": confidence, "confidence_scale": scale}
-
-
-def _as_stated(confidence: Any) -> Any:
-    return confidence
-
-
-def opinions(
-    rows: Rows,
-    *,
-    base_rate: Any = None,
-    prior_weight: float = 2.0,
-    smoothing: float | None = None,
-    operator: Operator = "cumulative",
-    form: Form = "wide",
-    values: Sequence[str] = ("belief", "uncertainty", "probability"),
-    name: str = "item",
-    summed: bool = False,
-) -> tuple[Frame, dict[str, Any]]:
-    """The fused opinions of surveyed rows, still lazy, and a description of how they were made.
-
-    Rows may be sums already, as `sums` gives them.
-    """
-    one_of("operator", operator, ("cumulative", "average", "weighted", "constraint"))
-    one_of("form", form, ("wide", "long", "evidence"))
-    values = [values] if isinstance(values, str) else list(dict.fromkeys(values))
-    for value in values:
-        one_of("values", value, VALUES)
-    if rows.trust is not None:
-        base_rate = _check_trusted(rows.trust, operator, smoothing, base_rate, rows.priors)
-    smoothing = _smoothing(rows, smoothing)
-    _check_prior_weight(prior_weight)
-    if operator != "cumulative" and (rows.priors or form == "evidence"):
+def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
+    """The fused opinions of rows, still lazy, and a description of how they were made."""
+    form = fusing.form or "wide"
+    check_word("form", form, Form)
+    plan = _plan(rows, fusing)
+    if plan.operator != "cumulative" and (rows.priors or form == "evidence"):
         raise ValueError(
             "`base_rate` by row and form='evidence' are for the cumulative operator, whose "
-            f"evidence adds up; operator={operator!r} came."
+            f"evidence adds up; operator={plan.operator!r} came."
         )
     if rows.priors and form != "wide":
         raise ValueError(
             f"`base_rate` by row gives the wide form only; form={form!r} came. "
             "Pass one base rate per label instead."
         )
+    if form != "wide" and rows.item.casefold() in ("label", "dogmatic", *words(Value)):
+        raise ValueError(
+            f"the item column needs a name of its own in the long form; {rows.item!r} came. "
+            "Rename it, for example to 'item'."
+        )
+    make = {"wide": sums.wide, "long": sums.long, "evidence": sums.pseudo_counts}
+    return make[form](rows, plan), {
+        "operator": plan.operator,
+        "smoothing": plan.smoothing,
+        "prior_weight": plan.prior_weight,
+        "base_rate": "by row" if rows.priors else plan.base_rate,
+        "labels": plan.labels,
+        "form": form,
+        **({} if rows.trust is None else {"trust": _described(rows.trust)}),
+    }
+
+
+def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
+    """What rows say to the cumulative operator, added up, and the smoothing that was taken.
+
+    Sums of different annotations are merged by adding them up; `fuse_rows` fuses them.
+    """
+    plan = _plan(rows, fusing)
+    return sums.evidence(rows, plan), plan.smoothing
+
+
+def _plan(rows: Rows, fusing: Fusing) -> Plan:
+    """What is to be done, or an error if that makes no sense."""
+    operator, base_rate, smoothing = fusing.operator, fusing.base_rate, fusing.smoothing
+    check_word("operator", operator, Operator)
+    values: Any = [fusing.values] if isinstance(fusing.values, str) else fusing.values
+    for value in values:
+        check_word("values", value, Value)
+    labels, meaning = rows.labels, None
+    if rows.trust is not None:
+        _check_trusted(fusing, rows.priors)
+        labels, meaning = rows.trust.labels.tolist(), _meaning(rows.trust, rows.labels)
+        base_rate, smoothing = rows.trust.base_rate, 0.0
+    if base_rate is not None or rows.priors:
+        values = [*values, "base_rate"]
+    smoothing = check_smoothing(0.01 if smoothing is None else smoothing)
+    _check_prior_weight(fusing.prior_weight)
     if operator == "constraint" and smoothing == 0:
         raise ValueError(
             "the constraint operator has no answer where certain annotations conflict; "
             "smoothing=0 came. Pass a smoothing such as 0.01."
         )
-    if form != "wide" and name.casefold() in ("label", "dogmatic", *VALUES):
-        raise ValueError(
-            f"the item column needs a name of its own in the long form; {name!r} came. "
-            "Rename it, for example to 'item'."
-        )
-    if (base_rate is not None or rows.priors) and "base_rate" not in values:
-        values = [*values, "base_rate"]
-    labels = rows.labels if rows.trust is None else rows.trust.labels.tolist()
-    a = shared_base_rate(base_rate, labels)
-    how = How(operator, smoothing, prior_weight, a.tolist(), list(values), name, labels)
-    how = how._replace(summed=summed)
-    if rows.trust is not None:
-        how = how._replace(trust=rows.trust, meaning=_meaning(rows.trust, rows.labels))
-    make = {"wide": evidence.wide, "long": evidence.long, "evidence": evidence.pseudo_counts}
-    return make[form](rows, how), {
-        "operator": operator,
-        "smoothing": smoothing,
-        "prior_weight": prior_weight,
-        "base_rate": "by row" if rows.priors else a.tolist(),
-        "labels": labels,
-        "form": form,
-        **({} if rows.trust is None else {"trust": _described(rows.trust)}),
-    }
+    return Plan(
+        operator,
+        smoothing,
+        fusing.prior_weight,
+        shared_base_rate(base_rate, labels).tolist(),
+        list(dict.fromkeys(values)),
+        labels,
+        meaning,
+        certain=smoothing == 0 and rows.trust is None,
+    )
 
 
 def _check_prior_weight(prior_weight: Any) -> None:
@@ -314,27 +298,9 @@ def _check_prior_weight(prior_weight: Any) -> None:
         )
 
 
-def sums(rows: Rows, *, smoothing: float | None = None) -> tuple[Frame, float]:
-    """What rows say to the cumulative operator, added up, and the smoothing that was taken.
-
-    Sums of different annotations are merged by adding them up; `opinions` fuses them.
-    """
-    if rows.trust is not None:
-        _check_trusted(rows.trust, "cumulative", smoothing, None, rows.priors)
-    smoothing = _smoothing(rows, smoothing)
-    how = How("cumulative", smoothing, 1.0, [], [], "item", rows.labels, trust=rows.trust)
-    return evidence.sums(rows, how), smoothing
-
-
-def _smoothing(rows: Rows, smoothing: float | None) -> float:
-    usual = 0.01 if rows.trust is None else 0.0
-    return check_smoothing(usual if smoothing is None else smoothing)
-
-
-def _check_trusted(
-    trust: Trust, operator: str, smoothing: Any, base_rate: Any, priors: bool
-) -> Any:
-    """The base rate of trust, and an error if something else came that it knows better."""
+def _check_trusted(fusing: Fusing, priors: bool) -> None:
+    """Refuse what trust knows better."""
+    operator, smoothing = fusing.operator, fusing.smoothing
     if operator != "cumulative":
         raise ValueError(
             "`trust` is learned for the cumulative operator, whose evidence adds up; "
@@ -345,12 +311,11 @@ def _check_trusted(
             "`trust` knows how far annotations are to be doubted; "
             f"smoothing={smoothing!r} came too. Leave one of them out."
         )
-    if base_rate is not None or priors:
+    if fusing.base_rate is not None or priors:
         raise ValueError(
             "`trust` knows how often each label is given; `base_rate` came too. "
             "Leave one of them out."
         )
-    return trust.base_rate
 
 
 def _meaning(trust: Trust, labels: list[Any]) -> list[list[float]] | None:

@@ -1,4 +1,4 @@
-"""One look at the values of a crowd before anything is computed from them.
+"""Anyone's table to rows in our words, known to be sound.
 
 One pass counts all that could be wrong; rows are searched only to show the first that is.
 """
@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.choices import Duplicates, Format, Missing, check_word
 from slencodings.confidence import linear
 from slencodings.tables import columns as col
 from slencodings.tables.checks import (
     Flaw,
-    Missing,
     id_flaws,
     label_flaws,
     number_flaws,
@@ -39,10 +41,44 @@ from slencodings.tables.columns import (
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust
 
-Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
-
+# The roles that columns play.
+ROLES = ("item", "annotator", "label", "confidence", "uncertainty", "reliability")
 # A column per label; past this engines choke on their own queries.
 MOST_COLUMNS = 1000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are read: which column plays which role, and what becomes of what is missing.
+
+    Attributes
+    ----------
+    item, label, annotator, uncertainty, confidence, reliability : as in `fuse_table`; of files,
+        those left out are found by name
+    confidence_scale : as in `fuse_table`, (0, 1) if not said; of files also "calibrated"
+    base_rate : K columns, or one of lists, where base rates are given by row
+    labels, missing, duplicates : as in `fuse_table`
+    format, question : of files, if their names and content do not tell; see `sle encode --help`
+    """
+
+    item: str | None = None
+    label: str | Sequence[str] | None = None
+    annotator: str | None = None
+    confidence: Any = None
+    uncertainty: Any = None
+    reliability: Any = None
+    confidence_scale: Any = None
+    base_rate: str | Sequence[str] | None = None
+    labels: Sequence[Any] | None = None
+    missing: Missing = "error"
+    duplicates: Duplicates = "all"
+    format: Format | None = None
+    question: str | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The column, columns or number for each role that is played."""
+        return {role: spec for role in ROLES if (spec := getattr(self, role)) is not None}
 
 
 class Rows(NamedTuple):
@@ -51,43 +87,32 @@ class Rows(NamedTuple):
     `frame` has ITEM, ANNOTATOR if given, UNCERTAINTY, RELIABILITY, and LABEL or, if `soft`,
     K probability columns; with `priors`, K base rate columns. A missing annotation has no label.
     UNCERTAINTY is confidence as it was stated if `trust` has learned what that is worth.
+    Rows that are `summed` have been added up before: they have ITEM, LABEL, WORTH and CERTAIN.
     """
 
     frame: Frame
     labels: list[Any]
-    soft: bool
-    priors: bool
+    item: str
     counts: dict[str, int]
-    give_back: Callable[[Frame, dict[str, Any]], Any]
+    soft: bool = False
+    priors: bool = False
+    give_back: Callable[[Frame, dict[str, Any]], Any] = lambda frame, about: frame
     trust: Trust | None = None
+    summed: bool = False
 
 
-def survey(
-    table: Any,
-    *,
-    item: str,
-    label: str | Sequence[str],
-    annotator: str | None = None,
-    uncertainty: Any = None,
-    confidence: Any = None,
-    confidence_scale: Any = (0, 1),
-    reliability: Any = None,
-    base_rate: str | Sequence[str] | None = None,
-    labels: Sequence[Any] | None = None,
-    missing: Missing = "error",
-    duplicates: Duplicates = "all",
-    trust: Trust | None = None,
-    ordered: bool = False,
+def read_rows(
+    table: Any, reading: Reading, *, trust: Trust | None = None, ordered: bool = False
 ) -> Rows:
-    """Read and check the annotations of a table; the arguments are those of `fuse_table`.
-
-    `ordered` keeps the row numbers in ROW.
-    """
-    one_of("missing", missing, ("error", "drop", "trust"))
-    one_of("duplicates", duplicates, ("all", "error", "first", "last"))
-    stated, to_uncertainty = _stated(uncertainty, confidence, confidence_scale)
-    numbers = [stated, _reliability(reliability)]
-    label, base_rate = _names(label), _names(base_rate)
+    """Read and check the annotations of a table; `ordered` keeps the row numbers in ROW."""
+    check_word("missing", reading.missing, Missing)
+    check_word("duplicates", reading.duplicates, Duplicates)
+    if trust is not None:
+        reading = _as_learned(reading, trust)
+    stated, to_uncertainty = _stated(reading)
+    numbers = [stated, _reliability(reading.reliability)]
+    label, base_rate = _names(reading.label), _names(reading.base_rate)
+    item, annotator, labels = reading.item, reading.annotator, reading.labels
     frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
     schema = frame.collect_schema()
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
@@ -95,59 +120,99 @@ def survey(
         labels = _trusted_names(trust, schema, annotator, None if soft else str(label), labels)
     if soft:
         labels = _soft_names(frame, label, labels)
-        said = col.soft_columns(schema, "label", label, len(labels), col.probability)
+        answers = col.soft_columns(schema, "label", label, len(labels), col.probability)
     else:
         column, labels = _label_column(schema, str(label), labels)
-        said = [column.alias(LABEL)]
+        answers = [column.alias(LABEL)]
     priors = _priors(frame, base_rate, labels)
     mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
     frame = frame.select(
-        col.identifier(schema, item).alias(ITEM),
+        col.identifier(schema, str(item)).alias(ITEM),
         *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
-        *said,
+        *answers,
         *priors,
         *(col.number(schema, value) for value in numbers if value not in mappings),
     )
-    if ordered or duplicates in ("first", "last"):
+    if ordered or reading.duplicates in ("first", "last"):
         frame = _in_order(frame)
     frame = _looked_up(frame, schema, mappings, annotator)
 
     K = len(labels or ())
-    spoken = [col.probability(k) for k in range(K)] if soft else [LABEL]
+    answered = [col.probability(k) for k in range(K)] if soft else [LABEL]
     counts = refuse_flaws(
         frame,
         [
-            *id_flaws(item, annotator, spoken[0], missing),
+            *id_flaws(str(item), annotator, answered[0], reading.missing),
             *(soft_flaws(label, K) if soft else [] if trust else label_flaws(label, labels)),
             *(_untaught_labels(label, labels or []) if trust and not soft else []),
             *(prior_flaws(base_rate, K) if priors else []),
-            *(f for value in numbers for f in number_flaws(value, spoken[0], missing)),
+            *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
         ],
-        spoken[0],
+        answered[0],
     )
     if labels is None:
         labels = _found_labels(frame, label, counts["rows"])
     _check_count(labels, counts["rows"])
     if soft:
-        frame = _normalised(frame, spoken)
+        frame = _normalised(frame, answered)
     else:
-        frame, labels = _whole(frame, labels)
+        frame, labels = _whole_numbers(frame, labels)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
-    frame = _without_missing(frame, spoken, missing, annotator is not None, _certain(trust))
-    if duplicates != "all":
-        frame = _without_duplicates(frame, spoken, duplicates, annotator)
-    return Rows(frame, labels, soft, bool(priors), counts, give_back, trust)
+    certain = _certain(trust)
+    frame = _without_missing(frame, answered, reading.missing, annotator is not None, certain)
+    if reading.duplicates != "all":
+        frame = _without_duplicates(frame, answered, reading.duplicates, annotator)
+    return Rows(frame, labels, str(item), counts, soft, bool(priors), give_back, trust)
 
 
-def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, Any]:
+def _as_learned(reading: Reading, trust: Trust) -> Reading:
+    """What is to be read of doubt so that `trust` understands it; an error if nothing is."""
+    if not hasattr(trust, "typical_worth"):
+        raise TypeError(
+            "`trust` must be what sle.trust.learn_trust(annotations) gives; "
+            f"{type(trust).__name__} came. Learn it first."
+        )
+    if reading.reliability is not None:
+        raise ValueError(
+            "`trust` knows how reliable annotators are; `reliability` came too. Pass one of them."
+        )
+    levels = col.some([f"{level:g}" for level in trust.levels], str)
+    if levels and reading.uncertainty is None and reading.confidence is None:
+        raise ValueError(
+            f"this trust was learned with confidence, at levels {levels}; none came. Pass "
+            f"confidence='COLUMN', or one for all: confidence={trust.levels[-1]:g}."
+        )
+    if trust.from_uncertainty:
+        return reading
+    scale = reading.confidence_scale
+    if scale is not None and tuple(scale if isinstance(scale, Sequence) else ()) != (0, 1):
+        raise ValueError(
+            "`trust` reads confidence as it was stated, and needs no scale; `confidence_scale` "
+            "came. Leave it out."
+        )
+    if levels and reading.uncertainty is not None:
+        raise ValueError(
+            f"this trust was learned with stated confidence, at levels {levels}; `uncertainty` "
+            "came. Pass what was stated: confidence='COLUMN'."
+        )
+    return replace(reading, confidence_scale=_as_stated)
+
+
+def _as_stated(confidence: Any) -> Any:
+    return confidence
+
+
+def _stated(reading: Reading) -> tuple[col.Number, Callable[[Any], Any]]:
     """What the annotators said of their doubt, and how it becomes uncertainty."""
+    uncertainty, confidence = reading.uncertainty, reading.confidence
+    scale = (0, 1) if reading.confidence_scale is None else reading.confidence_scale
     if uncertainty is not None and confidence is not None:
         raise ValueError(
             "`uncertainty` and `confidence` say the same thing twice; both came. Pass one of them."
         )
     if confidence is None:
         spec = 0.0 if uncertainty is None else uncertainty
-        hint = " If it is confidence on a scale, pass it as `confidence`, confidence_scale=(1, 5)."
+        hint = "If it is confidence on a scale, pass it as `confidence`, confidence_scale=(1, 5)."
         return col.Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
     if callable(scale):
         return col.Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
@@ -160,7 +225,7 @@ def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, 
             "`confidence_scale` must be the two ends of the scale, or a map from confidence to "
             f"uncertainty; {scale!r} came. For 1 (guessed) to 5 (sure): confidence_scale=(1, 5)."
         )
-    hint = " Name the ends of the scale if they are others: confidence_scale=(1, 5)."
+    hint = "Name the ends of the scale if they are others: confidence_scale=(1, 5)."
     return (
         col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
         lambda c: linear(c, low=low, high=high),
@@ -170,7 +235,7 @@ def _stated(uncertainty: Any, confidence: Any, scale: Any) -> tuple[col.Number, 
 def _reliability(reliability: Any) -> col.Number:
     """What is said of the annotators by somebody else; full trust if nothing is."""
     spec = 1.0 if reliability is None else reliability
-    hint = " Map a score such as kappa first: clip it to [0, 1]."
+    hint = "Map a score such as kappa first: clip it to [0, 1]."
     return col.Number("reliability", RELIABILITY, spec, 0.0, 1.0, hint)
 
 
@@ -191,7 +256,7 @@ def _names(spec: Any) -> Any:
 
 
 def _wanted(
-    item: str,
+    item: str | None,
     label: str | Sequence[str],
     annotator: str | None,
     base_rate: str | Sequence[str] | None,
@@ -265,7 +330,24 @@ def _label_column(
     return column, None if labels is None else given
 
 
-def _whole(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
+def typed_labels(labels: Sequence[str], dtype: Any, column: str) -> list[Any]:
+    """Labels that were typed, which are text, in the type of their column."""
+    kinds: dict[Any, Callable[[str], Any]] = {
+        nw.Boolean: lambda word: {"true": True, "false": False}[word.lower()],
+        nw.Date: date.fromisoformat,
+        nw.Datetime: datetime.fromisoformat,
+    }
+    whole = int if dtype.is_integer() else float if dtype.is_numeric() else None
+    read = whole or next((read for kind, read in kinds.items() if dtype == kind), str)
+    try:
+        return [read(word) for word in labels]
+    except (KeyError, ValueError) as error:
+        raise ValueError(
+            f"`labels` must be of the type of column {column!r}, {dtype}; {','.join(labels)} came."
+        ) from error
+
+
+def _whole_numbers(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
     """Whole numbers turn into floats where some are missing; turn them back."""
     if not all(isinstance(v, float) and v.is_integer() for v in labels):
         return frame, labels
@@ -301,17 +383,17 @@ def _looked_up(
     return frame
 
 
-def _normalised(frame: Frame, spoken: list[str]) -> Frame:
+def _normalised(frame: Frame, answered: list[str]) -> Frame:
     """Sums of exactly one, so that all forms agree on what was written with few digits."""
-    frame = frame.with_columns(col.fold(add, map(nw.col, spoken)).alias("sle_sum"))
-    return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in spoken)).drop("sle_sum")
+    frame = frame.with_columns(col.fold(add, map(nw.col, answered)).alias("sle_sum"))
+    return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in answered)).drop("sle_sum")
 
 
 def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) -> None:
     if annotator is None:
         raise ValueError(
             f"`{value.name}` by annotator needs to know who annotated; no annotator column came. "
-            "Pass annotator='the column'."
+            "Pass annotator='COLUMN'."
         )
     if wrong := col.misfits(schema[annotator], list(value.spec)):
         raise ValueError(
@@ -361,17 +443,14 @@ def _trusted_names(
 
 
 def _untaught_labels(label: Any, labels: Sequence[Any]) -> list[Flaw]:
-    return [
-        Flaw(
-            ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
-            lambda n, of, at: (
-                f"column {label!r} must hold labels that trust was learned for, "
-                f"{col.some(labels)}; {n} of {of} rows do not{at}. "
-                "Learn trust from annotations that have them, or leave these rows out."
-            ),
-            LABEL,
-        )
-    ]
+    untaught = Flaw(
+        ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
+        f"column {label!r} must hold labels that trust was learned for, {col.some(labels)}",
+        "do not",
+        "Learn trust from annotations that have them, or leave these rows out.",
+        LABEL,
+    )
+    return [untaught]
 
 
 def _certain(trust: Trust | None) -> float:
@@ -381,7 +460,7 @@ def _certain(trust: Trust | None) -> float:
 
 
 def _without_missing(
-    frame: Frame, spoken: list[str], missing: Missing, annotator: bool, certain: float
+    frame: Frame, answered: list[str], missing: Missing, annotator: bool, certain: float
 ) -> Frame:
     if missing == "trust":
         trusted = nw.col(UNCERTAINTY).fill_null(certain), nw.col(RELIABILITY).fill_null(1.0)
@@ -389,25 +468,25 @@ def _without_missing(
     if missing == "drop":
         absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
         absent = absent | nw.col(ANNOTATOR).is_null() if annotator else absent
-        return _silent(frame, spoken, absent)
+        return _silent(frame, answered, absent)
     return frame
 
 
-def _silent(frame: Frame, spoken: list[str], where: nw.Expr) -> Frame:
+def _silent(frame: Frame, answered: list[str], where: nw.Expr) -> Frame:
     """A dropped annotation says nothing, and its item stays."""
-    return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in spoken))
+    return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in answered))
 
 
 def _without_duplicates(
-    frame: Frame, spoken: list[str], duplicates: Duplicates, annotator: str | None
+    frame: Frame, answered: list[str], duplicates: Duplicates, annotator: str | None
 ) -> Frame:
     if annotator is None:
         raise ValueError(
             f"duplicates={duplicates!r} needs to know who annotated; no annotator column came. "
-            "Pass annotator='the column'."
+            "Pass annotator='COLUMN'."
         )
     if duplicates == "error":
-        count, example = count_duplicates(frame, spoken[0])
+        count, example = count_duplicates(frame, answered[0])
         if count:
             raise ValueError(
                 f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
@@ -415,25 +494,20 @@ def _without_duplicates(
                 "duplicates='last' to keep one of each, duplicates='all' to keep them all."
             )
         return frame
-    said = nw.when(~nw.col(spoken[0]).is_null()).then(nw.col(ROW))
-    frame = frame.with_columns(said.alias("sle_said"))
-    best = nw.col("sle_said").min() if duplicates == "first" else nw.col("sle_said").max()
-    frame = frame.with_columns(best.over(ITEM, ANNOTATOR).alias("sle_best"))
-    other = (nw.col(ROW) != nw.col("sle_best")) & ~nw.col(ANNOTATOR).is_null()
-    return _silent(frame, spoken, other).drop("sle_said", "sle_best")
+    labelled = nw.when(~nw.col(answered[0]).is_null()).then(nw.col(ROW))
+    frame = frame.with_columns(labelled.alias("sle_labelled"))
+    at = nw.col("sle_labelled")
+    kept = (at.min() if duplicates == "first" else at.max()).over(ITEM, ANNOTATOR)
+    frame = frame.with_columns(kept.alias("sle_kept"))
+    other = (nw.col(ROW) != nw.col("sle_kept")) & ~nw.col(ANNOTATOR).is_null()
+    return _silent(frame, answered, other).drop("sle_labelled", "sle_kept")
 
 
 def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
     """How many labelled rows repeat an earlier (item, annotator), and one such pair."""
-    said = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
-    pairs = said.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
+    labelled = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
+    pairs = labelled.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
     repeated = pairs.filter(nw.col("sle_n") > 1)
     (count,) = col.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
     example = col.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
     return int(count or 0), (example[ITEM][0], example[ANNOTATOR][0])
-
-
-def one_of(name: str, value: str, options: tuple[str, ...]) -> None:
-    """Refuse a word that is not among the options, and list them."""
-    if value not in options:
-        raise ValueError(f"`{name}` must be one of {', '.join(options)}; {value!r} came.")

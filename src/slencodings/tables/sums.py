@@ -23,10 +23,11 @@ adds up (`summed`).
 from __future__ import annotations
 
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.choices import Operator, Value
 from slencodings.tables.columns import (
     ANNOTATOR,
     ITEM,
@@ -47,33 +48,26 @@ from slencodings.tables.rows import MOST_COLUMNS, Rows
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust
 
-Operator: TypeAlias = Literal["cumulative", "average", "weighted", "constraint"]
-VALUES = ("belief", "uncertainty", "probability", "base_rate", "evidence", "alpha")
-
 WORTH, CERTAIN, UNIT = "sle_worth", "sle_certain", "sle_unit"
 TOTAL, CERTAIN_TOTAL = "sle_total", "sle_certain_total"
 COUNT = "sle_count"
 
 
-class How(NamedTuple):
-    """How opinions are made of rows, and which of their values are wanted."""
+class Plan(NamedTuple):
+    """How opinions are made of rows, and which of their values are wanted.
+
+    `labels` are those of the opinions, which learned trust may know more of than the rows have;
+    `meaning` is what a vote for each of the rows' labels says about them, None if just itself.
+    """
 
     operator: Operator
     smoothing: float
     prior_weight: float
     base_rate: list[float]
-    values: list[str]
-    name: str
+    values: list[Value]
     labels: list[Any]
-    trust: Trust | None = None
     meaning: list[list[float]] | None = None
-    # Whether rows are sums already, with ITEM, LABEL, WORTH and CERTAIN.
-    summed: bool = False
-
-    @property
-    def certain(self) -> bool:
-        """Whether a row may be without doubt."""
-        return self.smoothing == 0 and self.trust is None
+    certain: bool = False
 
     @property
     def mean(self) -> bool:
@@ -81,99 +75,99 @@ class How(NamedTuple):
         return self.operator in ("average", "weighted")
 
     @property
-    def sums(self) -> list[str]:
+    def added(self) -> list[str]:
         """What rows bring besides their labels."""
         return [WORTH] + [CERTAIN] * self.certain + [UNIT] * self.mean
 
 
-def wide(rows: Rows, how: How) -> Frame:
+def wide(rows: Rows, plan: Plan) -> Frame:
     """A row per item: one group-by, with a sum per label."""
-    names = _wide_names(how.labels, how)
-    K = range(len(how.labels))
-    frame = _wide_sums(rows, how)
+    names = _wide_names(rows.item, plan)
+    K = range(len(plan.labels))
+    frame = _wide_sums(rows, plan)
     E = [nw.col(f"sle_e{k}") for k in K]
-    C = [nw.col(f"sle_c{k}") for k in K if how.certain]
-    if how.operator == "constraint":
+    C = [nw.col(f"sle_c{k}") for k in K if plan.certain]
+    if plan.operator == "constraint":
         frame = _taken_back(frame.with_columns(nw.max_horizontal(*E).alias(TOTAL)), E)
     frame = frame.with_columns(
         fold(add, E).alias(TOTAL), *([fold(add, C).alias(CERTAIN_TOTAL)] if C else [])
     )
     frame = frame.with_columns(
-        _uncertainty(how).alias(UNCERTAINTY),
-        *(_belief(how, E[k], C[k] if C else None).alias(f"sle_b{k}") for k in K),
+        _uncertainty(plan).alias(UNCERTAINTY),
+        *(_belief(plan, E[k], C[k] if C else None).alias(f"sle_b{k}") for k in K),
     )
-    a = _fused_priors(rows, how) if rows.priors else [nw.lit(x) for x in how.base_rate]
-    values = (_value(kind, nw.col(f"sle_b{k}"), a[k], how).alias(n) for kind, k, n in names)
-    return frame.select(nw.col(ITEM).alias(how.name), *values)
+    a = _fused_priors(rows, plan) if rows.priors else [nw.lit(x) for x in plan.base_rate]
+    values = (_value(kind, nw.col(f"sle_b{k}"), a[k], plan).alias(n) for kind, k, n in names)
+    return frame.select(nw.col(ITEM).alias(rows.item), *values)
 
 
-def _wide_sums(rows: Rows, how: How) -> Frame:
+def _wide_sums(rows: Rows, plan: Plan) -> Frame:
     """What rows bring to each label, added up by item."""
     K = range(len(rows.labels))
-    sums = {f"sle_e{k}": _added(how, _of_label(rows, k, WORTH)) for k in K}
-    sums |= {f"sle_c{k}": _of_label(rows, k, CERTAIN) for k in K if how.certain}
-    sums |= {UNIT: nw.col(UNIT)} if how.mean else {}
-    sums |= _prior_sums(rows, how) if rows.priors else {}
+    sums = {f"sle_e{k}": _added(plan, _of_label(rows, k, WORTH)) for k in K}
+    sums |= {f"sle_c{k}": _of_label(rows, k, CERTAIN) for k in K if plan.certain}
+    sums |= {UNIT: nw.col(UNIT)} if plan.mean else {}
+    sums |= _prior_sums(rows, plan) if rows.priors else {}
     # Columns first and plain sums after, because PyArrow and Dask cannot sum an expression.
-    frame = _worth(rows, how).select(ITEM, *(x.alias(name) for name, x in sums.items()))
+    frame = _worth(rows, plan).select(ITEM, *(x.alias(name) for name, x in sums.items()))
     frame = frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
-    if how.meaning is None:
+    if plan.meaning is None:
         return frame
     meant = [
         fold(add, (nw.col(f"sle_e{j}") * c for j, c in enumerate(column)))
-        for column in zip(*how.meaning, strict=True)
+        for column in zip(*plan.meaning, strict=True)
     ]
     return frame.select(ITEM, *(x.alias(f"sle_e{k}") for k, x in enumerate(meant)))
 
 
-def long(rows: Rows, how: How) -> Frame:
+def long(rows: Rows, plan: Plan) -> Frame:
     """A row per item and label that was named; an item that nobody labelled keeps one row.
 
     Where a vote says something about other labels too, they count as named.
     """
-    frame = _long_sums(rows, how)
-    if how.operator == "constraint":
+    frame = _long_sums(rows, plan)
+    if plan.operator == "constraint":
         frame = frame.with_columns(nw.col(WORTH).max().over(ITEM).alias(TOTAL))
         frame = _taken_back(frame, [nw.col(WORTH)])
-    totals = {TOTAL: WORTH} | ({CERTAIN_TOTAL: CERTAIN} if how.certain else {})
-    totals |= {UNIT: UNIT} if how.mean else {}
+    totals = {TOTAL: WORTH} | ({CERTAIN_TOTAL: CERTAIN} if plan.certain else {})
+    totals |= {UNIT: UNIT} if plan.mean else {}
     frame = frame.with_columns(
         *(nw.col(column).sum().over(ITEM).alias(name) for name, column in totals.items())
     )
-    frame = _named(frame).with_columns(_uncertainty(how).alias(UNCERTAINTY))
-    b = _belief(how, nw.col(WORTH), nw.col(CERTAIN) if how.certain else None)
+    frame = _named(frame).with_columns(_uncertainty(plan).alias(UNCERTAINTY))
+    b = _belief(plan, nw.col(WORTH), nw.col(CERTAIN) if plan.certain else None)
     frame = frame.with_columns(b.alias("sle_b"))
-    a = nw.lit(how.base_rate[0])
-    if len(set(how.base_rate)) > 1:
-        frame = look_up(frame, LABEL, dict(zip(how.labels, how.base_rate, strict=True)), "sle_a")
+    a = nw.lit(plan.base_rate[0])
+    if len(set(plan.base_rate)) > 1:
+        frame = look_up(frame, LABEL, dict(zip(plan.labels, plan.base_rate, strict=True)), "sle_a")
         a = nw.col("sle_a")
-    values = (_value(kind, nw.col("sle_b"), a, how).alias(kind) for kind in how.values)
-    return frame.select(nw.col(ITEM).alias(how.name), nw.col(LABEL).alias("label"), *values)
+    values = (_value(kind, nw.col("sle_b"), a, plan).alias(kind) for kind in plan.values)
+    return frame.select(nw.col(ITEM).alias(rows.item), nw.col(LABEL).alias("label"), *values)
 
 
-def pseudo_counts(rows: Rows, how: How) -> Frame:
+def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
     """The additive long form: pseudo-counts by item and label, and the count of certain rows.
 
     Two such tables of different annotations are merged by adding them up.
     """
-    frame = _named(_long_sums(rows, how))
+    frame = _named(_long_sums(rows, plan))
     return frame.select(
-        nw.col(ITEM).alias(how.name),
+        nw.col(ITEM).alias(rows.item),
         nw.col(LABEL).alias("label"),
-        (how.prior_weight * nw.col(WORTH)).alias("evidence"),
-        (nw.col(CERTAIN) if how.certain else nw.lit(0.0)).alias("dogmatic"),
+        (plan.prior_weight * nw.col(WORTH)).alias("evidence"),
+        (nw.col(CERTAIN) if plan.certain else nw.lit(0.0)).alias("dogmatic"),
     )
 
 
-def sums(rows: Rows, how: How) -> Frame:
+def evidence(rows: Rows, plan: Plan) -> Frame:
     """WORTH, CERTAIN and COUNT by item and label: all that rows say to the cumulative operator.
 
     COUNT is of annotations; soft ones share theirs among labels. It keeps labels whose annotations
     are worth nothing, and what votes say about other labels is left for later.
     """
-    how = how._replace(meaning=None)
-    frame, share = _by_label(rows, how)
-    certain = nw.col(CERTAIN) if how.certain else nw.lit(0.0)
+    plan = plan._replace(meaning=None)
+    frame, share = _stacked_by_label(rows, plan)
+    certain = nw.col(CERTAIN) if plan.certain else nw.lit(0.0)
     brings = {WORTH: share * nw.col(WORTH), CERTAIN: share * certain, COUNT: share}
     frame = frame.select(
         ITEM,
@@ -183,29 +177,29 @@ def sums(rows: Rows, how: How) -> Frame:
     return frame.group_by(ITEM, LABEL).agg(nw.col(*brings).sum())
 
 
-def _worth(rows: Rows, how: How) -> Frame:
+def _worth(rows: Rows, plan: Plan) -> Frame:
     """Give every row its WORTH, CERTAIN if it may be, and UNIT if the operator is a mean."""
-    if how.summed:
+    if rows.summed:
         return rows.frame
-    u, r, e = nw.col(UNCERTAINTY), nw.col(RELIABILITY), how.smoothing
+    u, r, e = nw.col(UNCERTAINTY), nw.col(RELIABILITY), plan.smoothing
     K = range(len(rows.labels))
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
     kept += map(prior, K) if rows.priors else []
-    if how.trust is not None:
-        return _learned_worth(rows.frame, how.trust).select(*kept, WORTH)
+    if rows.trust is not None:
+        return _learned_worth(rows.frame, rows.trust).select(*kept, WORTH)
     frame = rows.frame.select(
         *kept,
         ((1 - e) * r * (1 - u)).alias(UNIT),  # Eqs. 5, 4 and 11: belief,
         (e + (1 - e) * (u + (1 - r) * (1 - u))).alias(WORTH),  # and doubt
     )
-    b, doubt, said = nw.col(UNIT), nw.col(WORTH), ~nw.col(kept[1]).is_null()
-    odds = nw.when(doubt > 0).then(b / doubt).otherwise(0.0) if how.certain else b / doubt
+    b, doubt, answered = nw.col(UNIT), nw.col(WORTH), ~nw.col(kept[1]).is_null()
+    odds = nw.when(doubt > 0).then(b / doubt).otherwise(0.0) if plan.certain else b / doubt
     brings = {
-        WORTH: odds * b if how.operator == "weighted" else odds,
+        WORTH: odds * b if plan.operator == "weighted" else odds,
         CERTAIN: nw.when(doubt == 0).then(1.0).otherwise(0.0),
-        UNIT: nw.when(said).then(b if how.operator == "weighted" else 1.0).otherwise(0.0),
+        UNIT: nw.when(answered).then(b if plan.operator == "weighted" else 1.0).otherwise(0.0),
     }
-    return frame.select(*kept, *(brings[name].alias(name) for name in how.sums))
+    return frame.select(*kept, *(brings[name].alias(name) for name in plan.added))
 
 
 def _learned_worth(frame: Frame, trust: Trust) -> Frame:
@@ -230,31 +224,31 @@ def _of_label(rows: Rows, k: int, column: str) -> nw.Expr:
     return nw.when(nw.col(LABEL) == rows.labels[k]).then(nw.col(column)).otherwise(0.0)
 
 
-def _by_label(rows: Rows, how: How) -> tuple[Frame, nw.Expr]:
+def _stacked_by_label(rows: Rows, plan: Plan) -> tuple[Frame, nw.Expr]:
     """Rows by label, and the share of each that goes to it; LABEL is null where none is said."""
     share = nw.lit(1.0)
-    if how.meaning is not None:
-        columns = [f"sle_e{k}" for k in range(len(how.labels))]
-        frame = _stacked(_wide_sums(rows, how), columns, how.labels, WORTH)
+    if plan.meaning is not None:
+        columns = [f"sle_e{k}" for k in range(len(plan.labels))]
+        frame = _stacked(_wide_sums(rows, plan), columns, plan.labels, WORTH)
     elif rows.soft:
         p = [probability(k) for k in range(len(rows.labels))]
-        frame = _worth(rows, how).with_columns(nw.col(*p).fill_null(0.0))
+        frame = _worth(rows, plan).with_columns(nw.col(*p).fill_null(0.0))
         frame, share = _stacked(frame, p, rows.labels, "sle_p"), nw.col("sle_p")
     else:
-        frame = _worth(rows, how)
+        frame = _worth(rows, plan)
     return frame, nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
 
 
-def _long_sums(rows: Rows, how: How) -> Frame:
+def _long_sums(rows: Rows, plan: Plan) -> Frame:
     """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
-    frame, share = _by_label(rows, how)
-    brings = {name: (share * nw.col(name)).fill_null(0.0) for name in how.sums}
-    brings[WORTH] = _added(how, brings[WORTH])
+    frame, share = _stacked_by_label(rows, plan)
+    brings = {name: (share * nw.col(name)).fill_null(0.0) for name in plan.added}
+    brings[WORTH] = _added(plan, brings[WORTH])
     frame = frame.select(ITEM, LABEL, *(x.alias(name) for name, x in brings.items()))
     something = nw.col(WORTH) > 0
-    something = something | (nw.col(CERTAIN) > 0) if how.certain else something
+    something = something | (nw.col(CERTAIN) > 0) if plan.certain else something
     frame = frame.with_columns(nw.when(something).then(nw.col(LABEL)).alias(LABEL))
-    return frame.group_by(ITEM, LABEL).agg(*(nw.col(name).sum() for name in how.sums))
+    return frame.group_by(ITEM, LABEL).agg(*(nw.col(name).sum() for name in plan.added))
 
 
 def _stacked(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Frame:
@@ -271,9 +265,9 @@ def _named(frame: Frame) -> Frame:
     return frame.filter(nw.col("sle_named") == nw.col("sle_any"))
 
 
-def _added(how: How, worth: nw.Expr) -> nw.Expr:
+def _added(plan: Plan, worth: nw.Expr) -> nw.Expr:
     """What is added up of a label's worth: Dempster's rule multiplies, so it adds logarithms."""
-    return (1 + worth).log() if how.operator == "constraint" else worth
+    return (1 + worth).log() if plan.operator == "constraint" else worth
 
 
 def _taken_back(frame: Frame, E: list[nw.Expr]) -> Frame:
@@ -282,30 +276,30 @@ def _taken_back(frame: Frame, E: list[nw.Expr]) -> Frame:
     return frame.with_columns(*((e - nw.col(TOTAL)).exp() - unit for e in E), unit.alias(UNIT))
 
 
-def _scale(how: How) -> tuple[nw.Expr, nw.Expr]:
-    unit = nw.lit(1.0) if how.operator == "cumulative" else nw.col(UNIT)
+def _scale(plan: Plan) -> tuple[nw.Expr, nw.Expr]:
+    unit = nw.lit(1.0) if plan.operator == "cumulative" else nw.col(UNIT)
     return unit, unit + nw.col(TOTAL)
 
 
-def _uncertainty(how: How) -> nw.Expr:
-    unit, scale = _scale(how)
-    u = nw.when(scale > 0).then(unit / scale).otherwise(1.0) if how.mean else unit / scale
-    return nw.when(nw.col(CERTAIN_TOTAL) > 0).then(0.0).otherwise(u) if how.certain else u
+def _uncertainty(plan: Plan) -> nw.Expr:
+    unit, scale = _scale(plan)
+    u = nw.when(scale > 0).then(unit / scale).otherwise(1.0) if plan.mean else unit / scale
+    return nw.when(nw.col(CERTAIN_TOTAL) > 0).then(0.0).otherwise(u) if plan.certain else u
 
 
-def _belief(how: How, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
-    _, scale = _scale(how)
-    b = nw.when(scale > 0).then(E / scale).otherwise(0.0) if how.mean else E / scale
+def _belief(plan: Plan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
+    _, scale = _scale(plan)
+    b = nw.when(scale > 0).then(E / scale).otherwise(0.0) if plan.mean else E / scale
     if C is None:
         return b
     total = nw.col(CERTAIN_TOTAL)
     return nw.when(total > 0).then(C / total).otherwise(b)
 
 
-def _value(kind: str, b: nw.Expr, a: nw.Expr, how: How) -> nw.Expr:
-    u, W = nw.col(UNCERTAINTY), how.prior_weight
+def _value(kind: str, b: nw.Expr, a: nw.Expr, plan: Plan) -> nw.Expr:
+    u, W = nw.col(UNCERTAINTY), plan.prior_weight
     evidence = W * b / u
-    if how.certain:
+    if plan.certain:
         infinite = nw.when(b > 0).then(float("inf")).otherwise(0.0)
         evidence = nw.when(u > 0).then(evidence).otherwise(infinite)
     return {
@@ -318,20 +312,21 @@ def _value(kind: str, b: nw.Expr, a: nw.Expr, how: How) -> nw.Expr:
     }[kind]
 
 
-def _wide_names(labels: list[Any], how: How) -> list[tuple[str, int, str]]:
+def _wide_names(item: str, plan: Plan) -> list[tuple[str, int, str]]:
     """The columns of the wide form: (value, place of the label, name)."""
+    labels = plan.labels
     if len(labels) > MOST_COLUMNS:
         raise ValueError(
             f"the wide form has columns for each label, and takes at most {MOST_COLUMNS} labels; "
             f"{len(labels)} came. Pass form='long'; or is another column the label?"
         )
     names: list[tuple[str, int, str]] = []
-    for kind in how.values:
+    for kind in plan.values:
         if kind == "uncertainty":
             names.append((kind, 0, kind))
         else:
             names += [(kind, k, f"{kind}_{label}") for k, label in enumerate(labels)]
-    if pair := twins([how.name, *(name for _, _, name in names)]):
+    if pair := twins([item, *(name for _, _, name in names)]):
         raise ValueError(
             "columns of the wide form must differ by more than case, which some engines ignore; "
             f"{pair[0]!r} and {pair[1]!r} came. Rename the label or the item column, or pass "
@@ -340,17 +335,17 @@ def _wide_names(labels: list[Any], how: How) -> list[tuple[str, int, str]]:
     return names
 
 
-def _prior_sums(rows: Rows, how: How) -> dict[str, nw.Expr]:
+def _prior_sums(rows: Rows, plan: Plan) -> dict[str, nw.Expr]:
     """Base rates by row, added up by worth, by certainty, and plainly."""
-    said = ~nw.col(probability(0) if rows.soft else LABEL).is_null()
-    weights = {"w": nw.when(said).then(nw.col(WORTH)).otherwise(0.0), "n": nw.lit(1.0)}
-    if how.certain:
-        weights["c"] = nw.when(said).then(nw.col(CERTAIN)).otherwise(0.0)
+    answered = ~nw.col(probability(0) if rows.soft else LABEL).is_null()
+    weights = {"w": nw.when(answered).then(nw.col(WORTH)).otherwise(0.0), "n": nw.lit(1.0)}
+    if plan.certain:
+        weights["c"] = nw.when(answered).then(nw.col(CERTAIN)).otherwise(0.0)
     K = range(len(rows.labels))
     return {f"sle_a_{w}{k}": x * nw.col(prior(k)) for w, x in weights.items() for k in K}
 
 
-def _fused_priors(rows: Rows, how: How) -> list[nw.Expr]:
+def _fused_priors(rows: Rows, plan: Plan) -> list[nw.Expr]:
     """Base rates weighed as the beliefs are; plainly averaged where nothing is believed."""
     K = range(len(rows.labels))
 
@@ -358,7 +353,7 @@ def _fused_priors(rows: Rows, how: How) -> list[nw.Expr]:
         return nw.col(f"sle_a_{weight}{k}") / fold(add, (nw.col(f"sle_a_{weight}{j}") for j in K))
 
     fused = [nw.when(nw.col(TOTAL) > 0).then(mean("w", k)).otherwise(mean("n", k)) for k in K]
-    if not how.certain:
+    if not plan.certain:
         return fused
     certain = nw.col(CERTAIN_TOTAL) > 0
     return [nw.when(certain).then(mean("c", k)).otherwise(fused[k]) for k in K]

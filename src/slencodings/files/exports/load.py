@@ -9,7 +9,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,7 @@ def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
 
 
 @contextmanager
-def _plain(part: Part, who: str) -> Iterator[None]:
+def _plain(part: Part, who: str) -> Generator[None]:
     """Errors of decoders and unpackers, in words for people."""
     try:
         yield

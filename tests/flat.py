@@ -1,0 +1,33 @@
+"""Files encoded and read by flat options, as people type them, instead of values."""
+
+from dataclasses import fields
+from typing import Any
+
+from slencodings.files import crowd, encode, spark
+from slencodings.tables.fuse import Fusing
+from slencodings.tables.rows import Reading
+
+
+def values(options: dict[str, Any]) -> tuple[Reading, Fusing, dict[str, Any]]:
+    """The options of reading and of fusing, and those that are neither."""
+    options = options.pop("columns", {}) | options
+    given = [
+        {field.name: options.pop(field.name) for field in fields(kind) if field.name in options}
+        for kind in (Reading, Fusing)
+    ]
+    return Reading(**given[0]), Fusing(**given[1]), options
+
+
+def encode_file(source: Any, target: Any = None, **options: Any) -> dict[str, Any]:
+    reading, fusing, rest = values(options)
+    return encode.encode_file(source, target, reading, fusing, **rest)
+
+
+def encode_on_spark(source: Any, target: str, **options: Any) -> dict[str, Any]:
+    reading, fusing, rest = values(options)
+    return spark.encode_files(source, target, reading, fusing, **rest)
+
+
+def read_crowd(source: Any, **options: Any) -> crowd.Told:
+    reading, _, rest = values(options)
+    return crowd.read_crowd(source, reading, **rest)
