@@ -15,10 +15,9 @@ from real_crowds import SHARED
 import slencodings as sle
 from slencodings.files.exports import (
     FORMATS,
-    TOOLS,
+    READERS,
     read_export,
     recognise,
-    rows_of,
     to_label_studio,
 )
 from slencodings.files.exports.load import parts, records
@@ -190,8 +189,8 @@ def test_a_fixture_of_each_tool_is_recognised_and_says_what_it_says(name: str):
 
 def test_every_fixture_is_tested_and_every_tool_has_one():
     assert {path.name for path in HERE.iterdir()} == set(SAID)
-    assert {tool for tool, *_ in SAID.values()} | {"lists"} == {*TOOLS, None}
-    assert {*TOOLS, "wide", "counts"} == set(FORMATS)
+    assert {tool for tool, *_ in SAID.values()} | {"lists"} == {*READERS, None}
+    assert {*READERS, "wide", "counts"} == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", SAID)
@@ -243,6 +242,26 @@ def test_what_is_no_export_or_broken_is_not_recognised(text: str, tmp_path: Path
     assert recognise(tmp_path / "crowd.json") is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "post,worker,answer,sure\n1,ann,yes,0.5\n",
+        "id,annotator,label\n1,ann,yes\n",
+        '{"item": 1, "annotator": "ann", "label": "yes", "about": [{"length": 3}]}\n',
+    ],
+)
+def test_no_tool_is_asked_about_a_record_without_its_marks(text, tmp_path, monkeypatch):
+    def asked(record: Any) -> str:
+        raise AssertionError(f"a tool was asked about {record}")
+
+    readers = {tool: reader._replace(dialect=asked) for tool, reader in READERS.items()}
+    monkeypatch.setattr("slencodings.files.exports.READERS", readers)
+    (tmp_path / "crowd").write_text(text)
+    assert recognise(tmp_path / "crowd") is None
+    with pytest.raises(AssertionError, match="a tool was asked"):
+        recognise(HERE / "prodigy.jsonl")
+
+
 def test_nothing_is_recognised_where_nothing_is(tmp_path: Path):
     assert recognise(tmp_path / "missing") is None
     assert recognise(tmp_path) is None
@@ -250,10 +269,10 @@ def test_nothing_is_recognised_where_nothing_is(tmp_path: Path):
 
 def test_rows_are_what_the_columns_hold():
     export = read_export(HERE / "label-studio.json")
-    first = next(rows_of(export))
+    first = next(export.rows())
     expected = {"item": 101, "annotator": "ann@example.org", "label": "positive", "confidence": 5}
     assert first == expected
-    assert len(list(rows_of(export))) == len(export.columns["item"])
+    assert len(list(export.rows())) == len(export.columns["item"])
 
 
 def test_what_is_left_out_is_told():

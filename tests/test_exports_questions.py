@@ -26,7 +26,7 @@ def test_several_questions_are_listed_with_what_to_type():
         read_export(ARGILLA)
     many = {f"q{i}": {"value": "x"} for i in range(30)}
     record = {"id": "1", "fields": {}, "responses": [{"user_id": "u", "values": many}]}
-    with pytest.raises(ValueError, match=r"has 30 questions: .*'q19', and 10. Say"):
+    with pytest.raises(ValueError, match=r"has 30 questions: .*'q19' and 10 more. Say"):
         read_export([record])
     with pytest.raises(
         ValueError, match=r"no question 'labl'; there are 'label', 'rating'. .*'QUESTION=LABEL'"

@@ -75,7 +75,7 @@ def choose_columns(names: Sequence[str], reading: Reading) -> Reading:
             roles = [f"`{role}`" for role, spec in given.items() if name in columns_of(spec)]
             raise ValueError(
                 f"a column can be one thing; {name!r} came as {' and '.join(roles)}. "
-                f"The columns are {_listed(names)}."
+                f"The columns are {listed(names)}."
             )
     found = find_columns([name for name in names if name not in taken])
     if given.keys() & {"confidence", "uncertainty"}:
@@ -86,7 +86,7 @@ def choose_columns(names: Sequence[str], reading: Reading) -> Reading:
     for role in ("item", "label"):
         if role not in chosen:
             raise ValueError(
-                f"no column looks like the {role}; the columns are {_listed(names)}. "
+                f"no column looks like the {role}; the columns are {listed(names)}. "
                 f"Name it: {role}='COLUMN'."
             )
     check_names(names, [(role, name) for role, c in chosen.items() for name in columns_of(c)])
@@ -107,7 +107,7 @@ def number_columns(reading: Reading) -> list[str]:
     return numbers + (list(reading.label) if isinstance(reading.label, list) else [])
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Some names of columns; a file of another kind may have thousands, or a very long one."""
     shown = [repr(name if len(name) <= 60 else name[:60] + "...") for name in names[:20]]
     return ", ".join(shown) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

@@ -140,7 +140,7 @@ def read_tool(
         say("note", note)
     path = folder / "export.jsonl"
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in exports.rows_of(export))
+        file.writelines(json.dumps(row) + "\n" for row in export.rows())
     return Source(source.name, [str(path)])
 
 

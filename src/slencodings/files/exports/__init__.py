@@ -5,46 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from io import BytesIO
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from slencodings.files.exports import (
-    argilla,
-    doccano,
-    label_studio,
-    lewidi,
-    platforms,
-    potato,
-    prodigy,
-    tables,
-)
-from slencodings.files.exports.answers import Export, rows_of, tabulate
+from slencodings.choices import Layout, Tool, check_word, words
+from slencodings.files.exports import tables
+from slencodings.files.exports.answers import Export, Reader, tabulate
 from slencodings.files.exports.label_studio import to_label_studio
-from slencodings.files.exports.load import Part, Record, parts, records
+from slencodings.files.exports.load import Object, Record, parts, records
+from slencodings.files.exports.memory import records_in
 
-__all__ = ["FORMATS", "Export", "read_export", "recognise", "rows_of", "to_label_studio"]
+__all__ = ["FORMATS", "Export", "read_export", "recognise", "to_label_studio"]
+
+# What `format` may be.
+FORMATS = words(Literal[Tool, Layout])
+
+
+def _reader(tool: str) -> Reader:
+    return import_module(f"{__name__}.{tool.replace('-', '_')}").READER
+
 
 # The most particular first: a record is of the first tool that knows it.
-TOOLS: dict[str, Any] = {
-    "label-studio": label_studio,
-    "argilla": argilla,
-    "prodigy": prodigy,
-    "potato": potato,
-    "lewidi": lewidi,
-    "mturk": platforms,
-    "toloka": platforms,
-    "lists": tables,
-    "doccano": doccano,
-}
-# What `format` may be.
-FORMATS = (*TOOLS, "wide", "counts")
-# Formats of tables that bear no mark of the tool: read if they are asked for, by these columns.
-PLAIN = {
-    "toloka": ({"task", "label"}, "toloka crowd-kit"),
-    "doccano": ({"id", "label"}, "doccano csv"),
-}
+READERS = {tool: _reader(tool) for tool in words(Tool)}
 # How many records are looked at to tell what a file is, and how large the first may be.
 LOOKED_AT, LARGEST_FIRST = 50, 1 << 24
 
@@ -67,12 +53,19 @@ def recognise(path: str | Path) -> str | None:
     # What cannot be read is no export here; whoever reads it says what is wrong with it.
     with suppress(ValueError, OSError):
         _, found = _look(records(parts(Path(path))[0], str(path), LARGEST_FIRST))
-        return found and found[0]
+        return found and found.tool
     return None
 
 
-def _look(stream: Iterator[Record]) -> tuple[Record | None, tuple[str, str] | None]:
-    """The first record, or the first that tells its tool and dialect, and those."""
+class _Dialect(NamedTuple):
+    """The tool that wrote a record, and the tool and dialect in words."""
+
+    tool: str
+    words: str
+
+
+def _look(stream: Iterator[Record]) -> tuple[Record | None, _Dialect | None]:
+    """The first record, or the first that tells its dialect, and that."""
     first = None
     for record in islice(stream, LOOKED_AT):
         if found := _dialect(record.value):
@@ -81,13 +74,28 @@ def _look(stream: Iterator[Record]) -> tuple[Record | None, tuple[str, str] | No
     return first, None
 
 
-def _dialect(value: dict[str, Any]) -> tuple[str, str] | None:
-    """The tool and the dialect of a record."""
-    for name, tool in TOOLS.items():
-        found = tool.dialect(value)
-        if found and (tool is not platforms or found.startswith(name)):
-            return name, found
+def _dialect(value: Object) -> _Dialect | None:
+    """The dialect of a record; only tools whose marks it bears are asked."""
+    # A record of a list tells what those after it have.
+    inside = (v[0] for v in value.values() if isinstance(v, list) and v)
+    nested = {f"[].{name}" for first in inside if isinstance(first, dict) for name in first}
+    for tool in _marked((*value, *nested)):
+        if found := READERS[tool].dialect(value):
+            return _Dialect(tool, found)
     return None
+
+
+@lru_cache(1024)
+def _marked(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The tools whose marks are among the names: most records of a file have the same."""
+
+    def there(mark: str) -> bool:
+        return any(fnmatchcase(n, mark) for n in names) if "*" in mark else mark in names
+
+    bears = {
+        tool: any(all(map(there, m)) for m in reader.marks) for tool, reader in READERS.items()
+    }
+    return tuple(tool for tool, yes in bears.items() if yes)
 
 
 def read_export(
@@ -127,39 +135,39 @@ def read_export(
     >>> read_export(table, format="wide").columns["annotator"]
     ['ann', 'bob', 'ann']
     """
-    if format is not None and format not in FORMATS:
-        raise ValueError(f"`format` must be one of {', '.join(FORMATS)}; {format!r} came.")
+    if format is not None:
+        check_word("format", format, Literal[Tool, Layout])
     name, stream, in_memory = _open(source)
     first, found = _look(stream(name))
     if first is None:
         raise ValueError(f"{name} has no records. Export it again.")
-    if format in ("wide", "counts"):
+    if format in words(Layout):
         who = f"{name} ({format})"
         if format == "wide":
             return tables.wide(stream(who), who, item, annotators)
         return tables.counts(stream(who), who, item, labels)
-    if found is None and format in PLAIN and PLAIN[format][0] <= first.value.keys():
-        found = format, PLAIN[format][1]
-    if found is None or format not in (None, found[0]):
+    plain = READERS[format].plain if found is None and format else None
+    if format and plain and plain[0] <= first.value.keys():
+        found = _Dialect(format, plain[1])
+    if found is None or format not in (None, found.tool):
         if found is None and format is None and in_memory:
             return tables.long(stream(name), name, item)
         raise ValueError(_unknown(name, format, found, first.value))
-    tool, dialect = found
-    who, left_out = f"{name} ({dialect})", Counter[str]()
+    who, left_out = f"{name} ({found.words})", Counter[str]()
     same = _of_one_tool(stream(who), found, first.value)
-    answers = TOOLS[tool].answers(same, dialect, left_out, item)
-    about = {"question": question, "confidence": confidence, "left_out": left_out}
-    return tabulate(answers, who=who, tool=dialect, **about)
+    answers = READERS[found.tool].answers(same, found.words, left_out, item)
+    return tabulate(
+        answers, who=who, tool=found.words, question=question, confidence=confidence,
+        left_out=left_out,
+    )  # fmt: skip
 
 
-def _unknown(
-    name: str, format: str | None, found: tuple[str, str] | None, first: dict[str, Any]
-) -> str:
+def _unknown(name: str, format: str | None, found: _Dialect | None, first: Object) -> str:
     keys = ", ".join(map(repr, list(first)[:12])) or "nothing"
     if found is not None:
         return (
-            f"{name} must be an export of {format}; it looks like {found[1]}. "
-            f"Say format={found[0]!r}, or leave it out."
+            f"{name} must be an export of {format}; it looks like {found.words}. "
+            f"Say format={found.tool!r}, or leave it out."
         )
     wanted = f"an export of {format}" if format else "an export of a tool that is known"
     return (
@@ -178,34 +186,28 @@ def _open(source: Any) -> tuple[str, Callable[[str], Iterator[Record]], bool]:
         each = [(f, f"{f.folder}/{f.name}" if f.folder else f.name) for f in files]
 
         def all_parts(who: str) -> Iterator[Record]:
-            said = who.removeprefix(name)
-            many = [(f._replace(folder=f.folder or name), f"{name}, {at}{said}") for f, at in each]
+            dialect = who.removeprefix(name)
+            many = [
+                (f._replace(folder=f.folder or name), f"{name}, {at}{dialect}") for f, at in each
+            ]
             return chain.from_iterable(records(f, at) for f, at in many)
 
         name = Path(source).name
         return name, all_parts, False
     name = "the records" if isinstance(source, list | tuple) else f"the {type(source).__name__}"
-    part = Part(name, "", BytesIO)  # There is no file to open.
-
-    def in_memory(who: str) -> Iterator[Record]:
-        for n, (key, value) in enumerate(tables.rows(source, who), 1):
-            if not isinstance(value, dict):
-                raise ValueError(f"{who}, record {n} must be a dict; {value!r:.60} came.")
-            yield Record(f"{who}, record {n}", key, value, part)
-
-    return name, in_memory, True
+    return name, lambda who: records_in(source, who), True
 
 
-def _of_one_tool(
-    stream: Iterable[Record], tool: tuple[str, str], known: dict[str, Any]
-) -> Iterator[Record]:
+def _of_one_tool(stream: Iterable[Record], tool: _Dialect, known: Object) -> Iterator[Record]:
     """The records, as long as none is of another tool or dialect."""
     for record in stream:
         found = _dialect(record.value)
         # A record that tells nothing (no answers yet) is for the tool to judge.
         if (found and found != tool) or not record.value.keys() & known.keys():
             kind = (
-                found[1] if found else f"it has {', '.join(map(repr, record.value)) or 'nothing'}"
+                found.words
+                if found
+                else f"it has {', '.join(map(repr, record.value)) or 'nothing'}"
             )
             raise ValueError(
                 f"{record.where} is of another kind: {kind:.200}. Export each to its own file."

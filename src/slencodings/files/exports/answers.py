@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from slencodings.files.exports.load import is_nothing, shown
-from slencodings.files.formats import find_columns
+from slencodings.files.exports.fields import is_nothing
+from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.formats import find_columns, listed
+
+T = TypeVar("T")
 
 # The most rows that are made of fewer: beyond, memory is not enough on most machines.
 MOST_ROWS = 10_000_000
@@ -32,6 +35,11 @@ class Export(NamedTuple):
     columns: dict[str, list[Any]]
     notes: tuple[str, ...]
 
+    def rows(self) -> Iterator[dict[str, Name | None]]:
+        """The rows of the table, for a file of JSONL."""
+        for row in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, row, strict=True))
+
 
 class Answer(NamedTuple):
     """What one annotator said to one question about one item.
@@ -45,33 +53,64 @@ class Answer(NamedTuple):
     kind : "choice", or what was given instead of one: "spans", "free text", "a ranking"
     """
 
-    annotation: Any
+    annotation: Hashable
     question: str
-    item: Any
-    annotator: Any
-    labels: tuple[Any, ...]
-    options: tuple[Any, ...] | None = None
+    item: Name
+    annotator: Name | None
+    labels: tuple[Name, ...]
+    options: tuple[Name, ...] | None = None
     several: bool | None = False
     kind: str = "choice"
 
 
-def chosen(value: Any, where: str, name: str) -> tuple[Any, ...]:
+class Reader(NamedTuple):
+    """How the exports of one tool are read; each is in a module that is called like the tool.
+
+    Attributes
+    ----------
+    marks : names that records of the tool have, all of one set; * is any text, and [].name a name
+        in a list of objects. Only who bears them is asked for its dialect
+    dialect : from a record to the tool and dialect, such as "argilla v2", or None
+    answers : from records, their dialect, a count of what is left out, and the field that names
+        the item if one was asked for, to answers
+    plain : columns of a dialect without marks, and its name: it is read if it is asked for
+    """
+
+    marks: Sequence[set[str]]
+    dialect: Callable[[Object], str | None]
+    answers: Callable[[Iterable[Record], str, Counter[str], str | None], Iterator[Answer]]
+    plain: tuple[set[str], str] | None = None
+
+
+def chosen(value: Json | list[str], where: str, name: str) -> tuple[Name, ...]:
     """The labels in a value: one, those in a list, or none if there is no value."""
-    values = value if isinstance(value, list | tuple) else [value]
-    known = tuple(v for v in values if not is_nothing(v))
-    for v in known:
+    found: dict[Name, None] = {}
+    for v in value if isinstance(value, list) else [value]:
+        if is_nothing(v):
+            continue
         if not isinstance(v, str | int | float):
             raise ValueError(
                 f"{where}: a label of {name!r} must be text or a number; {shown(v)} came. "
                 "Ask for another question, or export the choices alone."
             )
-    return tuple(dict.fromkeys(known))
+        found[v] = None
+    return tuple(found)
 
 
-def whole(value: Any) -> Any:
+def as_integer(value: T) -> T | int:
     """A whole number that was written as text, as a number; all else as it is."""
-    text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value)
-    return int(value) if text else value
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value):
+        return int(value)
+    return value
+
+
+class _Row(NamedTuple):
+    """A row of the table, and the answer that it comes from."""
+
+    answer: Answer
+    item: Name
+    label: Name
+    question: Name | None = None
 
 
 def tabulate(
@@ -104,23 +143,27 @@ def tabulate(
     if several and len(every) == 1:
         (label,) = every
     if label is not None:
-        columns = _about(given, label)
+        rows = _about(given, label)
         notes.append(f"yes or no to {label!r}")
     elif several:
-        columns = _yes_or_no(given, name, who)
-        count = len(set(columns["question"]))
+        rows = _yes_or_no(given, name, who)
+        count = len({row.question for row in rows})
         notes.append(f"{name!r} has several labels at once: a yes or no for each of {count}")
     else:
-        rows = [a for a in given if a.labels]
-        columns = {"item": [a.item for a in rows], "annotator": [a.annotator for a in rows]}
-        columns |= {"label": [a.labels[0] for a in rows], "row": rows}
+        rows = [_Row(a, a.item, a.labels[0]) for a in given if a.labels]
         blank = len(given) - len(rows)
         notes += [f"{blank:,} answers without a label left out"] if blank else []
+    columns: dict[str, list[Any]] = {
+        "item": [row.item for row in rows],
+        "annotator": [row.answer.annotator for row in rows],
+        "label": [row.label for row in rows],
+    }
     if sure is not None:
         stated = {a.annotation: _number(a.labels[0]) for a in asked[sure] if a.labels}
-        columns["confidence"] = [stated.get(a.annotation) for a in columns["row"]]
+        columns["confidence"] = [stated.get(row.answer.annotation) for row in rows]
         notes.append(f"confidence is the answer to {sure!r}")
-    del columns["row"]
+    if several and label is None:
+        columns["question"] = [row.question for row in rows]
     return export(tool, columns, notes, who)
 
 
@@ -158,7 +201,7 @@ def _confidence(
     """The question that asks how sure the annotator is: the one named, or one of a usual name."""
     if wanted is not None and wanted not in asked:
         raise ValueError(
-            f"{who} has no question {wanted!r} for `confidence`; there are {_listed(asked)}."
+            f"{who} has no question {wanted!r} for `confidence`; there are {listed(list(asked))}."
         )
     name = wanted or find_columns([n for n in asked if kinds[n] == "choice"]).get("confidence")
     if name is None:
@@ -180,7 +223,7 @@ def _chosen_question(
     open: list[str],
     question: str | None,
     who: str,
-) -> tuple[str, str | None]:
+) -> tuple[str, Name | None]:
     """The question to read, and the one label of it if that is all that is asked for."""
     if question is None:
         if len(open) == 1:
@@ -192,61 +235,52 @@ def _chosen_question(
                 "Spans, free text and rankings cannot be fused: export a classification."
             )
         raise ValueError(
-            f"{who} has {len(open)} questions: {_listed(open)}. Say which one: "
-            f"question={open[0]!r}."
+            f"{who} has {len(open)} questions: {listed(open)}. Say which one: question={open[0]!r}."
         )
     if question in asked:
         if kinds[question] == "choice":
             return question, None
         raise ValueError(
             f"{who}: {question!r} is {kinds[question]}, which cannot be fused. "
-            f"Questions with labels: {_listed(open) or 'none'}."
+            f"Questions with labels: {listed(open) or 'none'}."
         )
     for name in open:
         for label in {label for a in asked[name] for label in (*a.labels, *(a.options or ()))}:
             if question == f"{name}={label}":
                 return name, label
     raise ValueError(
-        f"{who} has no question {question!r}; there are {_listed(asked)}. For one label of a "
+        f"{who} has no question {question!r}; there are {listed(list(asked))}. For one label of a "
         "question with several labels at once: question='QUESTION=LABEL'."
     )
 
 
-def _about(given: list[Answer], label: Any) -> dict[str, list[Any]]:
+def _about(given: list[Answer], label: Name) -> list[_Row]:
     """Yes or no to one label, by those who could choose it; the items stay what they are."""
-    rows = [a for a in given if a.options is None or label in a.options]
-    return {
-        "item": [a.item for a in rows],
-        "annotator": [a.annotator for a in rows],
-        "label": ["yes" if label in a.labels else "no" for a in rows],
-        "row": rows,
-    }
+    able = [a for a in given if a.options is None or label in a.options]
+    return [_Row(a, a.item, "yes" if label in a.labels else "no") for a in able]
 
 
-def _yes_or_no(given: list[Answer], name: str, who: str) -> dict[str, list[Any]]:
+def _yes_or_no(given: list[Answer], name: str, who: str) -> list[_Row]:
     """Yes or no to every label: an item for each item and label, such as "7 / sports"."""
-    labels = dict.fromkeys(x for a in given for x in (*(a.options or ()), *a.labels))
-    size = sum(len(labels) if a.options is None else len(a.options) for a in given)
+    labels = tuple(dict.fromkeys(x for a in given for x in (*(a.options or ()), *a.labels)))
+    size = sum(len(labels if a.options is None else a.options) for a in given)
+    one = f"Ask for one label at a time: question={f'{name}={labels[0]}'!r}." if labels else ""
     if size > MOST_ROWS:
         raise ValueError(
             f"{who}: {len(given):,} answers to {name!r} about {len(labels):,} labels make {size:,} "
-            f"rows, more than {MOST_ROWS:,}. Ask for one label at a time: "
-            f"question={f'{name}={next(iter(labels))}'!r}."
+            f"rows, more than {MOST_ROWS:,}. {one}"
         )
-    rows = [(a, x) for a in given for x in (labels if a.options is None else a.options)]
-    items = [f"{a.item} / {x}" for a, x in rows]
-    if len(set(items)) < len({(a.item, x) for a, x in rows}):
+    rows = [
+        _Row(a, f"{a.item} / {x}", "yes" if x in a.labels else "no", x)
+        for a in given
+        for x in (labels if a.options is None else a.options)
+    ]
+    if len({row.item for row in rows}) < len({(row.answer.item, row.question) for row in rows}):
         raise ValueError(
             f"{who}: items and labels of {name!r} cannot be told apart when they are joined with "
-            f"' / '. Ask for one label at a time: question={f'{name}={next(iter(labels))}'!r}."
+            f"' / '. {one}"
         )
-    return {
-        "item": items,
-        "annotator": [a.annotator for a, _ in rows],
-        "label": ["yes" if x in a.labels else "no" for a, x in rows],
-        "question": [x for _, x in rows],
-        "row": [a for a, _ in rows],
-    }
+    return rows
 
 
 def _alike(values: list[Any], name: str, who: str) -> list[Any]:
@@ -282,15 +316,3 @@ def _number(value: Any) -> int | float | None:
     text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", value)
     value = float(value) if text else value
     return value if _is_number(value) and math.isfinite(value) else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(map(repr, names[:20])) + (f", and {len(names) - 20}" if names[20:] else "")
-
-
-def rows_of(export: Export) -> Iterator[dict[str, Any]]:
-    """The rows of a long table, for a file of JSONL."""
-    names = list(export.columns)
-    for row in zip(*export.columns.values(), strict=True):
-        yield dict(zip(names, row, strict=True))

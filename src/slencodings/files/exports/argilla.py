@@ -4,37 +4,43 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TypeAlias
 
-from slencodings.files.exports.answers import Answer, chosen
-from slencodings.files.exports.load import Record, identity, member, person, shown
+from slencodings.files.exports.answers import Answer, Reader, chosen
+from slencodings.files.exports.fields import as_object, identity, list_in, object_in, person
+from slencodings.files.exports.load import Json, Name, Object, Record
+
+# What stands beside a response in a row of a data set of version 1.
+RESPONSE = {"user_id", "value", "status"}
+OLD = {"annotation", "annotation_agent", "prediction"}
+# A question, a user, the status of the response, and its value.
+Given: TypeAlias = Iterator[tuple[str, Json, Json, Json]]
 
 
-def dialect(record: dict[str, Any]) -> str | None:
-    """The dialect of Argilla that a record is in."""
+def _dialect(record: Object) -> str | None:
     if {"fields", "responses"} <= record.keys():
         return "argilla v1" if isinstance(record["responses"], list) else "argilla v2"
     if any(name.endswith(".responses.users") for name in record):
         return "argilla v2 flat"
-    if {"annotation", "annotation_agent", "prediction"} <= record.keys():
+    if record.keys() >= OLD:
         return "argilla v1 text classification"
     return "argilla v1 rows" if _row_questions(record) else None
 
 
-def _row_questions(record: dict[str, Any]) -> list[str]:
+def _row_questions(record: Object) -> list[str]:
     """The questions of a row in a data set of version 1: lists of user, value and status."""
-    return [name for name, given in record.items() if _is_response(given)]
+    return [name for name, given in record.items() if _is_responses(given)]
 
 
-def _is_response(given: Any) -> bool:
+def _is_responses(given: Json) -> bool:
     first = given[0] if isinstance(given, list) and given else None
-    return isinstance(first, dict) and {"user_id", "value", "status"} <= first.keys()
+    return isinstance(first, dict) and first.keys() >= RESPONSE
 
 
-def answers(
+def _answers(
     records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
 ) -> Iterator[Answer]:
-    """The answers in an export: those that were submitted."""
+    """Those that were submitted."""
     read = {
         "argilla v1": _listed,
         "argilla v2": _nested,
@@ -43,13 +49,13 @@ def answers(
         "argilla v1 text classification": _old,
     }[dialect]
     for where, key, record, _ in records:
-        inside = [member(record, n, dict, where) for n in ("fields", "metadata")]
+        inside = [object_in(record, n, where) for n in ("fields", "metadata")]
         name = _item(record, inside, item, key, where)
         if record.get("suggestions") or record.get("prediction"):
             left_out["records' suggestions by models"] += 1
         none = True
-        for question, user, status, value in read(record, where):
-            none, user = False, person(user, where)
+        for question, by, status, value in read(record, where):
+            none, user = False, person(by, where)
             if status not in (None, "submitted"):
                 left_out[f"responses that are {status!s:.20}"] += 1
             elif value is not None:
@@ -58,9 +64,16 @@ def answers(
         left_out["records without responses"] += none
 
 
+READER = Reader(
+    [{"fields", "responses"}, {"*.responses.users"}, OLD, {f"[].{name}" for name in RESPONSE}],
+    _dialect,
+    _answers,
+)
+
+
 def _item(
-    record: dict[str, Any], inside: list[dict[str, Any]], item: str | None, key: Any, where: str
-) -> Any:
+    record: Object, inside: list[Object], item: str | None, key: str | None, where: str
+) -> Name:
     """The id of a record: its own, that of the server, or a field that is named."""
     if item is not None:
         places = [p[item] for p in (record, *inside) if item in p]
@@ -76,35 +89,32 @@ def _item(
     return identity(found, "a record's id", where, "Name a field that tells them: item=FIELD.")
 
 
-Given = Iterator[tuple[str, Any, Any, Any]]
+def _nested(record: Object, where: str) -> Given:
+    responses = object_in(record, "responses", where)
+    for question in responses:
+        for given in list_in(responses, question, where):
+            yield question, *_response(as_object(given, "a response", where))
 
 
-def _nested(record: dict[str, Any], where: str) -> Given:
-    for question in member(record, "responses", dict, where):
-        for given in member(record["responses"], question, list, where):
-            yield question, *_response(given, where)
-
-
-def _response(given: Any, where: str) -> tuple[Any, Any, Any]:
-    if not isinstance(given, dict):
-        raise ValueError(f"{where}: a response must be an object; {shown(given)} came.")
+def _response(given: Object) -> tuple[Json, Json, Json]:
     return given.get("user_id"), given.get("status"), given.get("value")
 
 
-def _listed(record: dict[str, Any], where: str) -> Given:
-    for response in member(record, "responses", list, where):
-        user, status, _ = _response(response, where)
-        for question, given in member(response, "values", dict, where).items():
+def _listed(record: Object, where: str) -> Given:
+    for each in list_in(record, "responses", where):
+        response = as_object(each, "a response", where)
+        user, status, _ = _response(response)
+        for question, given in object_in(response, "values", where).items():
             yield question, user, status, given.get("value") if isinstance(given, dict) else given
 
 
-def _flat(record: dict[str, Any], where: str) -> Given:
+def _flat(record: Object, where: str) -> Given:
     for name in record:
         if not name.endswith(".responses.users"):
             continue
         base = name.removesuffix(".users")
-        users, values = member(record, name, list, where), member(record, base, list, where)
-        status = member(record, f"{base}.status", list, where) or [None] * len(users)
+        users, values = list_in(record, name, where), list_in(record, base, where)
+        status = list_in(record, f"{base}.status", where) or [None] * len(users)
         if not len(users) == len(values) == len(status):
             raise ValueError(
                 f"{where}: {base!r} must have one value for each user; {len(values)} values and "
@@ -114,19 +124,19 @@ def _flat(record: dict[str, Any], where: str) -> Given:
             yield base.removesuffix(".responses"), user, state, value
 
 
-def _rows(record: dict[str, Any], where: str) -> Given:
+def _rows(record: Object, where: str) -> Given:
     for question in _row_questions(record):
-        for given in record[question]:
-            yield question, *_response(given, where)
+        for given in list_in(record, question, where):
+            yield question, *_response(as_object(given, "a response", where))
 
 
-def _old(record: dict[str, Any], where: str) -> Given:
+def _old(record: Object, where: str) -> Given:
     """Version 1 before feedback: one annotation a record, by one agent."""
     if record.get("annotation") is not None:
         yield "annotation", record.get("annotation_agent"), None, record["annotation"]
 
 
-def _value(value: Any, where: str, question: str) -> tuple[tuple[Any, ...], bool, str]:
+def _value(value: Json, where: str, question: str) -> tuple[tuple[Name, ...], bool, str]:
     """The labels of a value: one, several in a list, or none if it is a span or a ranking."""
     if isinstance(value, list) and any(isinstance(v, dict) for v in value):
         ranked = any(isinstance(v, dict) and "rank" in v for v in value)

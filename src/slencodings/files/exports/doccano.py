@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from slencodings.files.exports.answers import Answer, chosen
-from slencodings.files.exports.load import Record, identity, member, person, shown
+from slencodings.files.exports.answers import Answer, Reader, chosen
+from slencodings.files.exports.fields import as_object, identity, list_in, person
+from slencodings.files.exports.load import Json, Name, Object, Record, shown
 
 TEXTS = ("text", "data", "filename", "image")
 LABELS = ("label", "labels", "cats")
+# Spans of text, and boxes in images.
+SPANS = ("entities", "bbox")
 
 
-def dialect(record: dict[str, Any]) -> str | None:
-    """The dialect of doccano that a record is in."""
+def _dialect(record: Object) -> str | None:
     if "id" not in record or not any(name in record for name in TEXTS):
         return None
     if _is_old(record.get("annotations")):
@@ -26,20 +27,20 @@ def dialect(record: dict[str, Any]) -> str | None:
     if len(labels) == 1 and isinstance(labels[0], list) and labels[0]:
         # Lists of numbers are soft labels of a table that is not doccano's.
         return "doccano jsonl" if all(isinstance(x, str | list) for x in labels[0]) else None
-    marked = any(isinstance(record.get(name), list) for name in ("entities", "bbox"))
+    marked = any(isinstance(record.get(name), list) for name in SPANS)
     return "doccano jsonl" if marked and "Comments" in record else None
 
 
-def _is_old(given: Any) -> bool:
+def _is_old(given: Json) -> bool:
     """Version 1.2 and before tells the user of each annotation."""
     first = given[0] if isinstance(given, list) and given else None
     return isinstance(first, dict) and {"user", "label"} <= first.keys()
 
 
-def answers(
+def _answers(
     records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
 ) -> Iterator[Answer]:
-    """The answers in an export; an annotator is known by the file, where there are several."""
+    """An annotator is known by the file, where there are several."""
     for where, _, record, part in records:
         hint = "Export it again, or name a field that tells documents apart: item=FIELD."
         name = identity(record.get(item or "id"), item or "id", where, hint)
@@ -53,10 +54,9 @@ def answers(
         if question is None:
             yield Answer(where, "entities", name, who, (), kind="spans")
             continue
-        given = record[question]
+        given: Json = record[question] or []
         if isinstance(given, str):
-            given = given.split("#") if given else []
-        given = [] if given is None else given
+            given = [*given.split("#")]
         if not isinstance(given, list):
             raise ValueError(
                 f"{where}: {question!r} must be a list of labels; {shown(given)} came. "
@@ -70,17 +70,23 @@ def answers(
             left_out["documents without labels"] += 1
 
 
-def _old(record: dict[str, Any], name: Any, where: str) -> Iterator[Answer]:
-    said: dict[Any, list[Any]] = {}
+READER = Reader(
+    [{"id", text, name} for text in TEXTS for name in ("annotations", *LABELS, *SPANS)],
+    _dialect,
+    _answers,
+    plain=({"id", "label"}, "doccano csv"),
+)
+
+
+def _old(record: Object, name: Name, where: str) -> Iterator[Answer]:
+    by_user: dict[Name | None, list[Json]] = {}
     marked = False
-    for given in member(record, "annotations", list, where):
-        if not isinstance(given, dict):
-            raise ValueError(f"{where}: an annotation must be an object; {shown(given)} came.")
+    for each in list_in(record, "annotations", where):
+        given = as_object(each, "an annotation", where)
         marked = marked or "start_offset" in given
-        said.setdefault(person(given.get("user"), where), []).append(
-            given.get("label", given.get("text"))
-        )
-    for user, labels in said.items():
+        user = person(given.get("user"), where)
+        by_user.setdefault(user, []).append(given.get("label", given.get("text")))
+    for user, labels in by_user.items():
         kind = "spans" if marked else "choice"
         found = () if marked else chosen(labels, where, "label")
         yield Answer((where, user), "label", name, user, found, None, None, kind)

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from slencodings.files.exports.answers import Answer, chosen
-from slencodings.files.exports.load import Record, identity, member, person, shown
+from slencodings.files.exports.answers import Answer, Reader, chosen
+from slencodings.files.exports.fields import as_object, identity, list_in, object_in, person
+from slencodings.files.exports.load import Json, Name, Object, Record
+from slencodings.files.exports.memory import as_python
 from slencodings.opinion import Opinion
 
 # Where each kind of control keeps its answer; all others mark regions.
@@ -19,46 +21,49 @@ CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 NUMBERS = {"rating": "rating", "number": "number"}
 TEXTS = {"textarea": "free text", "ranker": "a ranking", "datetime": "free text"}
 # What JSON-MIN and CSV say of each annotation beside the data and the answers.
+FLAT = {"annotator", "annotation_id", "lead_time"}
 ABOUT = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 
 
-def dialect(record: dict[str, Any]) -> str | None:
-    """The dialect of Label Studio that a record is in."""
+def _dialect(record: Object) -> str | None:
     many = record.get("annotations", record.get("completions"))
     if isinstance(record.get("data"), dict) and isinstance(many, list):
         return "label-studio json"
-    if {"annotator", "annotation_id", "lead_time"} <= record.keys():
+    if record.keys() >= FLAT:
         # Only text has no null.
         texts = all(isinstance(value, str) for value in record.values())
         return "label-studio csv" if texts else "label-studio json-min"
     return None
 
 
-def answers(
+def _answers(
     records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
 ) -> Iterator[Answer]:
-    """The answers in an export."""
     if dialect == "label-studio json":
         return _tasks(records, left_out, item)
     return _flat(records, left_out, item)
 
 
+READER = Reader([{"data", "annotations"}, {"data", "completions"}, FLAT], _dialect, _answers)
+
+
 def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) -> Iterator[Answer]:
-    projects: dict[Any, str] = {}
-    seen: dict[Any, str] = {}
+    projects: dict[str | int, str] = {}
+    seen: dict[object, str] = {}
     for where, _, task, _ in records:
         if "data" not in task:
             raise ValueError(
                 f"{where} is no task of Label Studio: it has no data, but {list(task)}."
             )
-        if isinstance(task.get("project"), str | int):
-            projects.setdefault(task["project"], where)
+        project = task.get("project")
+        if isinstance(project, str | int):
+            projects.setdefault(project, where)
         if len(projects) > 1:
             both = " and ".join(f"{p!r} ({at})" for p, at in projects.items())
             raise ValueError(
                 f"an export must hold one project; {both} came. Export each to its own file."
             )
-        data = member(task, "data", dict, where)
+        data = object_in(task, "data", where)
         if item is not None and item not in data:
             raise ValueError(
                 f"{where}: the data must have {item!r} for `item`; it has {sorted(data)}."
@@ -66,16 +71,13 @@ def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) 
         name = task.get("id") if item is None else data[item]
         hint = "Export it again as JSON, or name a field of the data: item=FIELD."
         name = identity(name, "a task's id", where, hint)
-        many = member(task, "annotations" if "annotations" in task else "completions", list, where)
-        left_out["predictions"] += len(member(task, "predictions", list, where))
-        left_out["drafts"] += len(member(task, "drafts", list, where))
+        many = list_in(task, "annotations" if "annotations" in task else "completions", where)
+        left_out["predictions"] += len(list_in(task, "predictions", where))
+        left_out["drafts"] += len(list_in(task, "drafts", where))
         left_out["tasks without annotations"] += not many
-        for annotation in many:
-            if not isinstance(annotation, dict):
-                raise ValueError(
-                    f"{where}: an annotation must be an object; {shown(annotation)} came. Export "
-                    "the annotations in full, not their ids."
-                )
+        for each in many:
+            hint = " Export the annotations in full, not their ids."
+            annotation = as_object(each, "an annotation", where, hint)
             if annotation.get("was_cancelled") or annotation.get("skipped"):
                 left_out["skipped annotations"] += 1
                 continue
@@ -90,27 +92,25 @@ def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) 
             yield from _results(annotation, (where, len(seen)), name, where)
 
 
-def _results(annotation: dict[str, Any], key: Any, item: Any, where: str) -> Iterator[Answer]:
+def _results(annotation: Object, key: tuple[str, int], item: Name, where: str) -> Iterator[Answer]:
     """The answers of one annotation; those to one question come in one or more results."""
     by = annotation.get("completed_by")
     who = person(by.get("email") or by.get("id") if isinstance(by, dict) else by, where)
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Name]] = {}
     kinds: dict[str, str] = {}
-    for result in member(annotation, "result", list, where):
-        if not isinstance(result, dict):
-            raise ValueError(f"{where}: a result must be an object; {shown(result)} came.")
+    for each in list_in(annotation, "result", where):
+        result = as_object(each, "a result", where)
         kind, name = str(result.get("type")).lower(), result.get("from_name")
         name = name if isinstance(name, str) else kind
-        value = member(result, "value", dict, where)
+        value = object_in(result, "value", where)
         inside = CHOICES.get(kind) or NUMBERS.get(kind)
         # A choice about a region has the place of the region beside it.
         if inside is None or value.keys() - {inside}:
             kinds[name] = TEXTS.get(kind, "spans")
             continue
         given = value.get(inside)
-        if kind == "taxonomy":
-            paths = given if isinstance(given, list) else [given]
-            given = [" / ".join(map(str, p)) if isinstance(p, list) else p for p in paths]
+        if kind == "taxonomy" and isinstance(given, list):
+            given = [_path(each) for each in given]
         if kind in NUMBERS:
             kinds.setdefault(name, "number")
         found.setdefault(name, []).extend(chosen(given, where, name))
@@ -122,9 +122,14 @@ def _results(annotation: dict[str, Any], key: Any, item: Any, where: str) -> Ite
         yield Answer(key, name, item, who, labels, None, several, kind)
 
 
+def _path(steps: Json) -> Json:
+    """A place in a taxonomy as one label."""
+    return " / ".join(map(str, steps)) if isinstance(steps, list) else steps
+
+
 def _flat(records: Iterable[Record], left_out: Counter[str], item: str | None) -> Iterator[Answer]:
     """One record an annotation: the data and the answers side by side."""
-    seen: dict[Any, str] = {}
+    seen: dict[str, str] = {}
     for where, _, row, _ in records:
         number = str(row.get("annotation_id"))
         if number in seen:
@@ -149,7 +154,7 @@ def _flat(records: Iterable[Record], left_out: Counter[str], item: str | None) -
         left_out["records without answers"] += not answered
 
 
-def _cell(value: Any, where: str, name: str) -> tuple[tuple[Any, ...], bool | None, str]:
+def _cell(value: Json, where: str, name: str) -> tuple[tuple[Name, ...], bool | None, str]:
     """The labels in a cell: a word, or JSON such as {"choices": [...]} and [{"rating": 4}]."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         with suppress(ValueError):
@@ -158,7 +163,7 @@ def _cell(value: Any, where: str, name: str) -> tuple[tuple[Any, ...], bool | No
     objects = [v for v in each if isinstance(v, dict)]
     if len(objects) < len(each) or not each:
         return chosen(value, where, name), None, "choice"
-    found: list[Any] = []
+    found: list[Name] = []
     for v in objects:
         inside = next((k for k in ("choices", "rating", "number", "selected") if k in v), None)
         if inside is None or v.keys() - {inside}:
@@ -175,7 +180,7 @@ def to_label_studio(
     from_name: str,
     to_name: str,
     model_version: str = "slencodings",
-) -> list[dict[str, Any]]:
+) -> list[Object]:
     """Fused opinions as predictions that Label Studio takes: the likeliest label and its chance.
 
     Each is for POST /api/predictions, `task` being the id of the task. Among equally likely labels
@@ -191,8 +196,8 @@ def to_label_studio(
     Examples
     --------
     >>> opinion = Opinion(np.asarray([[0.1, 0.7]]), np.asarray([0.2]), np.asarray([[0.5, 0.5]]))
-    >>> said = to_label_studio(opinion, [7], ["no", "yes"], from_name="spam", to_name="text")
-    >>> said[0]["task"], said[0]["score"], said[0]["result"][0]["value"]
+    >>> found = to_label_studio(opinion, [7], ["no", "yes"], from_name="spam", to_name="text")
+    >>> found[0]["task"], found[0]["score"], found[0]["result"][0]["value"]
     (7, 0.8, {'choices': ['yes']})
     """
     P = np.asarray(opinion.probability, dtype=float)
@@ -201,22 +206,22 @@ def to_label_studio(
             "`opinion` must be one per item over the labels, "
             f"({len(items)}, {len(labels)}); {P.shape} came."
         )
-    names = [x.item() if isinstance(x, np.generic) else x for x in labels]
+    names = [as_python(label) for label in labels]
     rated = all(isinstance(x, int | float) and not isinstance(x, bool) for x in names)
     kind = "rating" if rated else "choices"
-    believed = np.sum(np.asarray(opinion.belief), axis=-1) > 0
-    said: list[dict[str, Any]] = []
-    for item, p in zip(np.asarray(items, dtype=object)[believed], P[believed], strict=True):
-        best = int(np.argmax(p))
-        value = {"rating": names[best]} if rated else {"choices": [str(names[best])]}
-        result = {"from_name": from_name, "to_name": to_name, "type": kind, "value": value}
-        task = item.item() if isinstance(item, np.generic) else item
-        said.append(
+    believed = np.flatnonzero(np.sum(np.asarray(opinion.belief), axis=-1) > 0).tolist()
+    predictions: list[Object] = []
+    for i in believed:
+        best = int(np.argmax(P[i]))
+        value: Object = {kind: names[best] if rated else [str(names[best])]}
+        predictions.append(
             {
-                "task": task,
+                "task": as_python(items[i]),
                 "model_version": model_version,
-                "score": round(float(p[best]), 6),
-                "result": [result],
+                "score": round(float(P[i, best]), 6),
+                "result": [
+                    {"from_name": from_name, "to_name": to_name, "type": kind, "value": value}
+                ],
             }
         )
-    return said
+    return predictions

@@ -4,41 +4,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from slencodings.files.exports.answers import Answer, chosen, whole
-from slencodings.files.exports.load import Record, identity, shown
+from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
+from slencodings.files.exports.fields import identity
+from slencodings.files.exports.load import Json, Object, Record, shown
+
+MARKS = {"annotation task", "annotations", "annotators"}
 
 
-def dialect(record: dict[str, Any]) -> str | None:
-    """The dialect of LeWiDi that a record is in."""
-    if not {"annotation task", "annotations", "annotators"} <= record.keys():
+def _dialect(record: Object) -> str | None:
+    if not record.keys() >= MARKS:
         return None
     return "lewidi 2025" if isinstance(record["annotations"], dict) else "lewidi 2023"
 
 
-def answers(
+def _answers(
     records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
 ) -> Iterator[Answer]:
-    """The answers in a data set; a task is a question."""
+    """A task is a question."""
     if item is not None:
         raise ValueError(
             f"items of LeWiDi are known by their key alone; {item!r} came for `item`. Leave it out."
         )
     # Every label of a file must be known before it can be told whether all are numbers.
-    found = [row for record in records for row in _annotations(record, left_out)]
-    numbers = all(isinstance(whole(label), int) for *_, labels in found for label in labels)
-    for where, task, name, who, labels in found:
-        known = tuple(map(whole, labels)) if numbers else labels
-        if not known:
+    found = [answer for record in records for answer in _annotations(record)]
+    numbers = all(isinstance(as_integer(x), int) for answer in found for x in answer.labels)
+    for answer in found:
+        if not answer.labels:
             left_out["annotations without a label"] += 1
-            continue
-        yield Answer(where, task, name, who, known, None, None)
+        elif numbers:
+            yield answer._replace(labels=tuple(map(as_integer, answer.labels)))
+        else:
+            yield answer
 
 
-def _annotations(
-    record: Record, left_out: Counter[str]
-) -> Iterator[tuple[Any, str, Any, str, tuple[Any, ...]]]:
+READER = Reader([MARKS], _dialect, _answers)
+
+
+def _annotations(record: Record) -> Iterator[Answer]:
     where, key, row, _ = record
     task, given, people = map(row.get, ("annotation task", "annotations", "annotators"))
     if not isinstance(task, str) or not isinstance(people, str):
@@ -49,13 +52,13 @@ def _annotations(
     item = identity(row.get("id") if key is None else key, "an item's key", where)
     names = [name.strip() for name in people.split(",") if name.strip()]
     if isinstance(given, str):
-        said = [label.strip() for label in given.split(",")] if given.strip() else []
-        if len(said) != len(names):
+        labels = [label.strip() for label in given.split(",")] if given.strip() else []
+        if len(labels) != len(names):
             raise ValueError(
-                f"{where}: there must be an annotation for each annotator; {len(said)} annotations "
-                f"and {len(names)} annotators came. Download the data set again."
+                f"{where}: there must be an annotation for each annotator; {len(labels)} "
+                f"annotations and {len(names)} annotators came. Download the data set again."
             )
-        pairs: Iterable[tuple[str, Any]] = zip(names, said, strict=True)
+        pairs: Iterable[tuple[str, Json]] = zip(names, labels, strict=True)
     elif isinstance(given, dict):
         pairs = given.items()
     else:
@@ -64,6 +67,6 @@ def _annotations(
         )
     for name, label in pairs:
         # 2025 writes several labels of one annotator with commas between them.
-        label = [x.strip() for x in label.split(",")] if isinstance(label, str) else label
-        labels = chosen(label, where, task)
-        yield (where, name), task, item, name, labels
+        if isinstance(label, str):
+            label = [x.strip() for x in label.split(",")]
+        yield Answer((where, name), task, item, name, chosen(label, where, task), None, None)

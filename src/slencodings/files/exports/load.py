@@ -9,15 +9,22 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple, TypeAlias
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
+Object: TypeAlias = dict[str, Json]
+# What items, annotators and labels are called.
+Name: TypeAlias = str | float
+# A value, and the key that it stands under where it has one.
+Keyed: TypeAlias = tuple[str | None, Json]
 
 # How much is read at a time, and the largest record, in characters. Files may be of any size.
 CHUNK, LARGEST = 1 << 20, 1 << 28
-SPACE = re.compile(r"[ \t\r\n]*")
+NO_SPACE = re.compile(r"[^ \t\r\n]")
 ENDINGS = (".json", ".jsonl", ".csv", ".tsv")
 POTATO_FILES = ("annotated_instances.jsonl", "user_state.json")
 # An object of records by their id has such records; other objects are one record.
@@ -29,7 +36,7 @@ class Part(NamedTuple):
 
     name: str
     folder: str
-    open: Callable[[], IO[bytes]]
+    open: Callable[[], IO[bytes] | gzip.GzipFile]
     path: Path | None = None
 
 
@@ -38,7 +45,7 @@ class Record(NamedTuple):
 
     where: str
     key: str | None
-    value: dict[str, Any]
+    value: Object
     part: Part
 
 
@@ -66,10 +73,10 @@ def parts(path: Path) -> list[Part]:
     return [part for part in found if named in (None, part.name)]
 
 
-def _opener(path: Path) -> Callable[[], IO[bytes]]:
+def _opener(path: Path) -> Callable[[], IO[bytes] | gzip.GzipFile]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    return partial(gzip.open, path) if packed else partial(path.open, "rb")  # pyright: ignore[reportReturnType]
+    return partial(gzip.GzipFile, path) if packed else partial(path.open, "rb")
 
 
 def _member(path: Path, name: str) -> IO[bytes]:
@@ -85,7 +92,7 @@ def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
         with part.open() as file:
             start = file.read(4)
         if start == b"PAR1" and part.path is not None:
-            values: Iterable[tuple[str | None, Any]] = _parquet(part.path)
+            values: Iterable[Keyed] = _parquet(part.path)
         else:
             values = _text_records(part, who, largest)
         for n, (key, value) in enumerate(values, 1):
@@ -111,7 +118,7 @@ def _plain(part: Part, who: str) -> Generator[None]:
         raise ValueError(f"{who} is packed and damaged: {error}. Copy it again.") from error
 
 
-def _text_records(part: Part, who: str, largest: int) -> Iterator[tuple[str | None, Any]]:
+def _text_records(part: Part, who: str, largest: int) -> Iterator[Keyed]:
     with part.open() as file:
         head = file.read(4096)
     wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
@@ -144,7 +151,7 @@ class _Scanner:
     def __init__(self, start: str, file: IO[str], who: str, largest: int) -> None:
         self.text, self.at, self.count = start, 0, 1
         self.file, self.who, self.largest = file, who, largest
-        self.decode = json.JSONDecoder().raw_decode
+        self.decode: Callable[[str, int], tuple[Json, int]] = json.JSONDecoder().raw_decode
 
     def more(self) -> bool:
         """Read on: as much again as is waiting, so that no long value is scanned often."""
@@ -163,14 +170,14 @@ class _Scanner:
 
     def peek(self) -> str:
         """The next character that is no space; nothing at the end."""
-        while True:
-            self.at = SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]
-            if self.at < len(self.text):
-                return self.text[self.at]
+        while not (found := NO_SPACE.search(self.text, self.at)):
+            self.at = len(self.text)
             if not self.more():
                 return ""
+        self.at = found.start()
+        return found.group()
 
-    def value(self) -> Any:
+    def value(self) -> Json:
         """The next value; at the end of the text, what is wrong."""
         self.peek()
         while True:
@@ -179,14 +186,14 @@ class _Scanner:
             except json.JSONDecodeError as error:
                 # Only an error at the end of what was read can come from more being there.
                 near = error.msg.startswith("Unterminated") or error.pos > len(self.text) - 20
-                said = self.text[max(0, error.pos - 20) : error.pos + 20]
+                near_it = self.text[max(0, error.pos - 20) : error.pos + 20]
                 at_end = error.pos >= len(self.text.rstrip())
                 if near and self.more():
                     continue
                 if at_end or (near and self.text.rstrip()[-1:] not in ("}", "]")):
                     raise ValueError(self.cut_off()) from None
                 raise ValueError(
-                    f"{self.where()} is not JSON: {error.msg}, near {said!r}. "
+                    f"{self.where()} is not JSON: {error.msg}, near {near_it!r}. "
                     "Repair that place, or export the file again."
                 ) from None
             except (RecursionError, ValueError) as error:
@@ -206,9 +213,9 @@ class _Scanner:
         if not found:
             raise ValueError(self.cut_off())
         if found not in wanted:
-            said = self.text[self.at : self.at + 20]
+            came = self.text[self.at : self.at + 20]
             raise ValueError(
-                f"{self.where()} is not JSON: {' or '.join(wanted)} must follow {after}; {said!r} "
+                f"{self.where()} is not JSON: {' or '.join(wanted)} must follow {after}; {came!r} "
                 "came. Repair that place, or export the file again."
             )
         self.at += 1
@@ -221,7 +228,7 @@ class _Scanner:
         )
 
 
-def _json(scan: _Scanner) -> Iterator[tuple[str | None, Any]]:
+def _json(scan: _Scanner) -> Iterator[Keyed]:
     """The elements of an array; the members of an object by id; or one object after another."""
     if scan.peek() == "[":
         scan.at += 1
@@ -245,13 +252,13 @@ def _json(scan: _Scanner) -> Iterator[tuple[str | None, Any]]:
         yield None, scan.value()
 
 
-def _object(scan: _Scanner) -> Iterator[tuple[str | None, Any]]:
+def _object(scan: _Scanner) -> Iterator[Keyed]:
     """The first object: its members if they are records, else the object itself."""
     scan.take("{", "nothing")
-    found: dict[str, Any] = {}
+    found: Object = {}
     by_id = False
     while scan.peek() != "}":
-        key = scan.value()
+        key = str(scan.value())
         scan.take(":", "a name")
         value = scan.value()
         if not found and isinstance(value, dict):
@@ -269,7 +276,7 @@ def _object(scan: _Scanner) -> Iterator[tuple[str | None, Any]]:
         yield None, found
 
 
-def _csv(text: IO[str], who: str) -> Iterator[dict[str, Any]]:
+def _csv(text: IO[str], who: str) -> Iterator[Object]:
     """The rows of a table of text, by the names in its first line."""
     # The limit is the module's, and a text of more than 128 kB is no error.
     limit = csv.field_size_limit(LARGEST)
@@ -295,7 +302,7 @@ def _csv(text: IO[str], who: str) -> Iterator[dict[str, Any]]:
         csv.field_size_limit(limit)
 
 
-def _parquet(path: Path) -> Iterator[tuple[None, Any]]:
+def _parquet(path: Path) -> Iterator[Keyed]:
     import glob
 
     import duckdb
@@ -304,48 +311,16 @@ def _parquet(path: Path) -> Iterator[tuple[None, Any]]:
         try:
             found = connection.execute("FROM read_parquet(?)", [glob.escape(str(path))])
         except duckdb.Error as error:
-            said = str(error).splitlines()[0]
+            why = str(error).splitlines()[0]
             raise ValueError(
-                f"{path.name} cannot be read as Parquet: {said}. Copy it again."
+                f"{path.name} cannot be read as Parquet: {why}. Copy it again."
             ) from None
         names = [column[0] for column in found.description or ()]
         while some := found.fetchmany(10_000):
             yield from ((None, dict(zip(names, row, strict=True))) for row in some)
 
 
-def is_nothing(value: Any) -> bool:
-    """Whether a value is none: null, NaN, or text of no length."""
-    return value is None or value == "" or (isinstance(value, float) and value != value)
-
-
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a message: short, whatever it is."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def member(record: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
-    """A member of a record, an empty one where it is null or missing, of the kind it must be."""
-    value = record.get(name)
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        words = {list: "a list", dict: "an object", str: "text"}
-        raise ValueError(
-            f"{where}: {name!r} must be {words[kind]}; {shown(value)} came. "
-            "Is this an export of another version? Export it again as the documentation says."
-        )
-    return value
-
-
-def identity(value: Any, what: str, where: str, hint: str = "Export it again.") -> Any:
-    """The name of an item or annotator: text or a number."""
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if (isinstance(value, str) and value) or whole:
-        return value
-    raise ValueError(f"{where}: {what} must be text or a whole number; {shown(value)} came. {hint}")
-
-
-def person(value: Any, where: str) -> Any:
-    """The name of an annotator, None where the tool does not tell."""
-    return None if is_nothing(value) else identity(value, "an annotator's name", where)

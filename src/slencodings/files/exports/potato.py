@@ -4,30 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from slencodings.files.exports.answers import Answer, chosen, whole
-from slencodings.files.exports.load import Record, identity, is_nothing, member, person, shown
+from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
+from slencodings.files.exports.fields import identity, is_nothing, object_in, person
+from slencodings.files.exports.load import Json, Name, Object, Record, shown
 from slencodings.files.formats import find_columns
 
 STATE = "instance_id_to_label_to_value"
 FREE = ("text_box", "free_response", "textbox")
-# What a widget stores to say that its label was chosen, beside the label itself.
+# What a widget stores to say that its label was chosen, beside the label itself, or was not.
+ON = (True, "true", "True", "on", 1, "1")
 OFF = (False, "false", "False")
-MARKS = (True, "true", "True", "on", 1, "1")
 
 
 class _Given(NamedTuple):
-    annotation: Any
-    item: Any
-    annotator: Any
+    """What an annotator put into one schema about an item: values by label."""
+
+    annotation: str | tuple[str, str]
+    item: Name
+    annotator: Name | None
     schema: str
-    values: dict[str, Any]
+    values: Object
     where: str
 
 
-def dialect(record: dict[str, Any]) -> str | None:
-    """The dialect of Potato that a record is in."""
+def _dialect(record: Object) -> str | None:
     if isinstance(record.get("label_annotations"), dict) and "id" in record:
         return "potato annotated_instances"
     if STATE in record and "user_id" in record:
@@ -42,10 +44,10 @@ def dialect(record: dict[str, Any]) -> str | None:
     return None
 
 
-def answers(
+def _answers(
     records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
 ) -> Iterator[Answer]:
-    """The answers in an export: a schema is a question."""
+    """A schema is a question."""
     if item is not None:
         raise ValueError(
             f"Potato keeps nothing of an item but its id; {item!r} came for `item`. Leave it out."
@@ -65,13 +67,13 @@ def answers(
         marks[g.schema] = marks.get(g.schema, True) and only
     for g in given:
         by_value = len(names[g.schema]) == 1 and not marks[g.schema]
-        kind = "choice"
+        kind, labels = "choice", tuple[Name, ...]()
         if "_spans" in g.values or "_data" in g.values:
-            kind, labels = "spans", ()
+            kind = "spans"
         elif any(name in FREE for name in g.values):
-            kind, labels = "free text", ()
+            kind = "free text"
         elif by_value:
-            labels = chosen([whole(v) for v in g.values.values()], g.where, g.schema)
+            labels = chosen([as_integer(v) for v in g.values.values()], g.where, g.schema)
         else:
             labels = tuple(n for n, v in g.values.items() if not is_nothing(v) and v not in OFF)
         if labels or kind != "choice":
@@ -81,30 +83,42 @@ def answers(
             left_out["unanswered questions"] += 1
 
 
-def _is_mark(name: str, value: Any) -> bool:
-    return value in MARKS or value in OFF or value == name or is_nothing(value)
+READER = Reader(
+    [
+        {"id", "label_annotations"},
+        {STATE, "user_id"},
+        {"instance_id", "user_id", "labels"},
+        {"instance_id", "user_id", "*.*"},
+        {"instance_id", "user", "*:::*"},
+    ],
+    _dialect,
+    _answers,
+)
 
 
-def _schemas(labels: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for schema, values in labels.items():
-        if isinstance(values, dict) and isinstance(values.get("labels"), dict):
-            values = values["labels"]
-        values = values if isinstance(values, dict) else {"": values}
-        if any(isinstance(v, dict | list) for v in values.values()):
-            values = {"_data": values}
-        yield schema, values
+def _is_mark(name: str, value: Json) -> bool:
+    return value in ON or value in OFF or value == name or is_nothing(value)
+
+
+def _schemas(labels: Object) -> Iterator[tuple[str, Object]]:
+    for schema, given in labels.items():
+        inside = given.get("labels") if isinstance(given, dict) else None
+        found = inside if isinstance(inside, dict) else given
+        values: Object = found if isinstance(found, dict) else {"": found}
+        nested = any(isinstance(v, dict | list) for v in values.values())
+        yield schema, {"_data": values} if nested else values
 
 
 def _instances(record: Record) -> Iterator[_Given]:
     where, _, row, part = record
     who, name = part.folder or None, identity(row.get("id"), "id", where)
-    for schema, values in _schemas(member(row, "label_annotations", dict, where)):
+    for schema, values in _schemas(object_in(row, "label_annotations", where)):
         yield _Given(where, name, who, schema, values, where)
-    for schema in _spans(member(row, "span_annotations", dict, where)):
+    for schema in _spans(object_in(row, "span_annotations", where)):
         yield _Given(where, name, who, schema, {"_spans": True}, where)
 
 
-def _spans(given: dict[str, Any]) -> list[str]:
+def _spans(given: Object) -> list[str]:
     return [schema for schema, spans in given.items() if spans]
 
 
@@ -112,9 +126,9 @@ def _jsonl(record: Record) -> Iterator[_Given]:
     where, _, row, _ = record
     name = identity(row.get("instance_id"), "instance_id", where)
     who = person(row.get("user_id"), where)
-    for schema, values in _schemas(member(row, "labels", dict, where)):
+    for schema, values in _schemas(object_in(row, "labels", where)):
         yield _Given(where, name, who, schema, values, where)
-    for schema in _spans(member(row, "spans", dict, where)):
+    for schema in _spans(object_in(row, "spans", where)):
         yield _Given(where, name, who, schema, {"_spans": True}, where)
 
 
@@ -122,38 +136,37 @@ def _state(record: Record) -> Iterator[_Given]:
     """The state of one annotator: pairs of a label and its value, or objects by schema."""
     where, _, row, _ = record
     who = person(row.get("user_id"), where)
-    for item, said in member(row, STATE, dict, where).items():
-        if isinstance(said, list):
-            by_schema: dict[str, Any] = {}
-            for pair in said:
-                schema, name, value = _pair(pair, item, where)
-                by_schema.setdefault(schema, {})[name] = value
-            said = by_schema
-        if not isinstance(said, dict):
+    for item, given in object_in(row, STATE, where).items():
+        by_schema = _by_schema(given, item, where) if isinstance(given, list) else given
+        if not isinstance(by_schema, dict):
             raise ValueError(
                 f"{where}: the answers about {item!r} must be a list or an object; "
-                f"{shown(said)} came."
+                f"{shown(given)} came."
             )
-        for schema, values in _schemas(said):
+        for schema, values in _schemas(by_schema):
             yield _Given((where, item), item, who, schema, values, where)
 
 
-def _pair(pair: Any, item: str, where: str) -> tuple[str, str, Any]:
-    label = pair[0] if isinstance(pair, list) and len(pair) == 2 else None
-    schema, name = map(label.get, ("schema", "name")) if isinstance(label, dict) else (0, 0)
-    if not isinstance(schema, str) or not isinstance(name, str):
-        raise ValueError(
-            f"{where}: an answer must be a pair of a label and its value; {shown(pair)} came for "
-            f"item {item!r}."
-        )
-    return schema, name, pair[1]
+def _by_schema(pairs: list[Json], item: str, where: str) -> Object:
+    found: dict[str, Object] = {}
+    for pair in pairs:
+        label, value = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
+        known: Object = label if isinstance(label, dict) else {}
+        schema, name = known.get("schema"), known.get("name")
+        if not isinstance(schema, str) or not isinstance(name, str):
+            raise ValueError(
+                f"{where}: an answer must be a pair of a label and its value; {shown(pair)} came "
+                f"for item {item!r}."
+            )
+        found.setdefault(schema, {})[name] = value
+    return {**found}
 
 
 def _table(record: Record) -> Iterator[_Given]:
     """One row an item and annotator, with a column for each label of each schema."""
     where, _, row, _ = record
     split = ":::" if "user" in row else "."
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Object] = {}
     for column, value in row.items():
         schema, _, label = column.partition(split)
         if label and not is_nothing(value) and not label.startswith("_room"):

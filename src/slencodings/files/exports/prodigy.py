@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from slencodings.files.exports.answers import Answer, chosen
-from slencodings.files.exports.load import Record, identity, member, person, shown
+from slencodings.files.exports.answers import Answer, Reader, chosen
+from slencodings.files.exports.fields import identity, list_in, object_in, person
+from slencodings.files.exports.load import Json, Name, Object, Record, shown
 
-
-def dialect(record: dict[str, Any]) -> str | None:
-    """The dialect of Prodigy that a record is in."""
-    return "prodigy jsonl" if {"_input_hash", "answer"} <= record.keys() else None
+MARKS = {"_input_hash", "answer"}
 
 
-def answers(
+def _dialect(record: Object) -> str | None:
+    return "prodigy jsonl" if record.keys() >= MARKS else None
+
+
+def _answers(
     records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
 ) -> Iterator[Answer]:
-    """The answers in an export: options that were chosen, or a label that was accepted or not."""
+    """Options that were chosen, or a label that was accepted or not."""
     for where, _, task, _ in records:
-        meta = member(task, "meta", dict, where)
+        meta = object_in(task, "meta", where)
         found = [task.get("_input_hash")] if item is None else [p.get(item) for p in (task, meta)]
-        name = next((x for x in found if x is not None), None)
         hint = "Export with db-out, or name a field that tells tasks apart: item=FIELD."
-        name = identity(name, item or "_input_hash", where, hint)
+        known = next((x for x in found if x is not None), None)
+        name = identity(known, item or "_input_hash", where, hint)
         who = person(task.get("_annotator_id") or task.get("_session_id"), where)
         answer = task.get("answer")
         if answer not in ("accept", "reject"):
@@ -33,13 +34,12 @@ def answers(
             if answer == "reject":
                 left_out["tasks with options that were rejected"] += 1
                 continue
-            options = tuple(_option(o, where) for o in member(task, "options", list, where))
-            style = member(task, "config", dict, where).get("choice_style")
+            options = tuple(_option(o, where) for o in list_in(task, "options", where))
+            style = object_in(task, "config", where).get("choice_style")
             several = None if style is None else style != "single"
             labels = chosen(task.get("accept"), where, "accept")
             yield Answer(where, "choice", name, who, labels, options or None, several)
-        elif isinstance(task.get("label"), str):
-            label = task["label"]
+        elif isinstance(label := task.get("label"), str):
             labels = (label,) if answer == "accept" else ()
             yield Answer(where, "label", name, who, labels, (label,), True)
         else:
@@ -48,7 +48,10 @@ def answers(
             yield Answer(where, question, name, who, (), kind=kind)
 
 
-def _option(option: Any, where: str) -> Any:
+READER = Reader([MARKS], _dialect, _answers)
+
+
+def _option(option: Json, where: str) -> Name:
     """The id of an option, which is what is accepted."""
     name = option.get("id", option.get("text")) if isinstance(option, dict) else option
     if not isinstance(name, str | int | float):

@@ -1,0 +1,54 @@
+"""What is in a record: values of JSON, checked to be of the kind that they must be."""
+
+from __future__ import annotations
+
+from slencodings.files.exports.load import Json, Name, Object, shown
+
+
+def is_nothing(value: object) -> bool:
+    """Whether a value is none: null, NaN, or text of no length."""
+    return value is None or value == "" or (isinstance(value, float) and value != value)
+
+
+def as_object(value: Json, what: str, where: str, hint: str = "") -> Object:
+    """What must be an object."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: {what} must be an object; {shown(value)} came.{hint}")
+    return value
+
+
+def object_in(record: Object, name: str, where: str) -> Object:
+    """A member of a record that must be an object, an empty one where it is null or missing."""
+    value = record.get(name)
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise ValueError(_of_another_kind(name, "an object", value, where))
+
+
+def list_in(record: Object, name: str, where: str) -> list[Json]:
+    """A member of a record that must be a list, an empty one where it is null or missing."""
+    value = record.get(name)
+    if value is None or isinstance(value, list):
+        return value or []
+    raise ValueError(_of_another_kind(name, "a list", value, where))
+
+
+def _of_another_kind(name: str, kind: str, value: Json, where: str) -> str:
+    return (
+        f"{where}: {name!r} must be {kind}; {shown(value)} came. "
+        "Is this an export of another version? Export it again as the documentation says."
+    )
+
+
+def identity(value: Json, what: str, where: str, hint: str = "Export it again.") -> Name:
+    """The name of an item or annotator: text or a number."""
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return value
+    raise ValueError(f"{where}: {what} must be text or a whole number; {shown(value)} came. {hint}")
+
+
+def person(value: Json, where: str) -> Name | None:
+    """The name of an annotator, None where the tool does not tell."""
+    return None if is_nothing(value) else identity(value, "an annotator's name", where)

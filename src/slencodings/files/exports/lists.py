@@ -1,0 +1,55 @@
+"""Rows with lists of annotators and of what they said, as many data sets have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from slencodings.files.exports.answers import Answer, Reader, chosen
+from slencodings.files.exports.fields import identity, person
+from slencodings.files.exports.load import Object, Record, shown
+from slencodings.files.exports.tables import item_column
+from slencodings.files.formats import listed
+
+ANNOTATORS = ("annotators", "annotator_ids", "workers", "worker_ids")
+LABELS = ("annotations", "labels", "answers", "label")
+
+
+def _columns(record: Object) -> tuple[str, str]:
+    """The columns of annotators and of labels: the first that are there, or the usual."""
+    people = (name for name in ANNOTATORS if name in record)
+    labels = (name for name in LABELS if name in record)
+    return next(people, ANNOTATORS[0]), next(labels, LABELS[0])
+
+
+def _dialect(record: Object) -> str | None:
+    both = all(isinstance(record.get(name), list) for name in _columns(record))
+    return "rows with lists" if both else None
+
+
+def _answers(
+    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
+) -> Iterator[Answer]:
+    """One element for each annotator."""
+    for where, _, row, _ in records:
+        people, question = _columns(row)
+        who, labels = row.get(people), row.get(question)
+        if not isinstance(who, list) or not isinstance(labels, list) or len(who) != len(labels):
+            raise ValueError(
+                f"{where}: {people!r} and {question!r} must be equally long lists; {shown(who)} "
+                f"and {shown(labels)} came."
+            )
+        column = item or item_column(list(row))
+        hint = f"The columns are {listed(list(row))}: item=COLUMN."
+        name = identity(row.get(column or ""), repr(column or "an id"), where, hint)
+        for n, (annotator, label) in enumerate(zip(who, labels, strict=True)):
+            found = chosen(label, where, question)
+            several = isinstance(label, list)
+            if found or several:
+                by = person(annotator, where)
+                yield Answer((where, n), question, name, by, found, None, several)
+            else:
+                left_out["annotations without a label"] += 1
+
+
+READER = Reader([{who, label} for who in ANNOTATORS for label in LABELS], _dialect, _answers)
