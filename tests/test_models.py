@@ -84,7 +84,7 @@ def test_features_that_cannot_be_used_are_told(here):
     with pytest.raises(ValueError, match=r"none of 1 is there, not even 'z'. Its first is 'i00'"):
         read_features("X.csv", ["z"])
     with pytest.raises(ValueError, match=r"no column of X.csv is called 'name'"):
-        read_features("X.csv", ["i00"], item="name")
+        read_features("X.csv", ["i00"], feature_item="name")
     with pytest.raises(FileNotFoundError, match=r"there is no file 'no.npz'"):
         read_features("no.npz", ["i00"])
 

@@ -201,7 +201,7 @@ def train(
         check_rows_target(predictions, read.source)
     told = read(gold)
     a = told.annotations
-    X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
+    X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
     given = "learned" if trust == "learned" else told.reliability
@@ -248,7 +248,7 @@ def evaluate(
         check_rows_target(predictions, read.source)
     told = read(gold)
     a = told.annotations
-    X, there = read_features(features, a.items.tolist(), item=feature_item, text=text)
+    X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
     trained = models.load(model)
     row = models.score(trained, a, X, there, gold=told.truth)
     if predictions is not None:

@@ -23,7 +23,7 @@ TEXT_FEATURES = 4096
 
 
 def read_features(
-    source: str, items: Sequence[Any], *, item: str | None = None, text: str | None = None
+    source: str, items: Sequence[Any], *, feature_item: str | None = None, text: str | None = None
 ) -> tuple[Features, NDArray[np.bool_]]:
     """Features (N, D) of the items, and which of them the file has, (N,).
 
@@ -32,11 +32,11 @@ def read_features(
     source : .npz with the arrays `item` (n,) and `X` (n, D) or images `X` (n, ...); or CSV, TSV,
         Parquet or JSONL with a column for the item and numbers in all others
     items : the names to look for; what the file has besides is left out
-    item : the column of item names, found by its usual names if left out
+    feature_item : the column of item names, found by its usual names if left out
     text : a column of text instead of numbers, turned into counts of words and pairs of words
     """
     arrays = Path(source).suffix.lower() == ".npz"
-    names, X = _from_arrays(Path(source)) if arrays else _from_table(source, item, text)
+    names, X = _from_arrays(Path(source)) if arrays else _from_table(source, feature_item, text)
     place = {name: n for n, name in enumerate(names)}
     if len(place) < len(names):
         raise ValueError(
@@ -91,7 +91,7 @@ def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[A
                     f"no column of {found.name} is called "
                     f"{wrong[0] if wrong else 'like an item'!r}; "
                     f"the columns are {', '.join(map(repr, names[:20]))}. "
-                    "Name it: --feature-item COLUMN, --text COLUMN."
+                    "Name it: feature_item='COLUMN', text='COLUMN'."
                 )
             others = [text] if text else [name for name in names if name != column]
             if not others:
