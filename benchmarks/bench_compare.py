@@ -28,21 +28,21 @@ from slencodings.evaluation import Comparison
 from slencodings.evaluation.text import columns, head, lessons
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "comparison.md"
-Crowd = tuple[Annotations, Any, Any]
+Crowd = tuple[Annotations, Any]
 
 
 def top() -> Crowd:
     """The likeliest label of each soft one, and its probability as stated confidence."""
     crowd = cifar10s()
     said = crowd.annotations
-    hard = replace(said, y=said.y.argmax(axis=1), uncertainty=1 - crowd.stated)
-    return hard, crowd.stated, crowd.gold
+    assert said.stated is not None
+    return replace(said, y=said.y.argmax(axis=1), uncertainty=1 - said.stated), crowd.gold
 
 
 def plain(load: Callable[[], Any]) -> Callable[[], Crowd]:
     def crowd() -> Crowd:
         found = load()
-        return found.annotations, getattr(found, "stated", None), found.gold
+        return found.annotations, found.gold
 
     return crowd
 
@@ -86,12 +86,12 @@ def main() -> None:
     lines: list[str] = []
     kept: list[dict[str, Any]] = []
     for name in given.data:
-        annotations, stated, gold = CROWDS[name]()
+        annotations, gold = CROWDS[name]()
 
         def progress(done: int, total: int, method: str, name: str = name) -> None:
             print(f"\r{name}: {done}/{total} {method:40}", end="", file=sys.stderr, flush=True)
 
-        found = compare(annotations, stated, gold=gold, seed=given.seed, progress=progress)
+        found = compare(annotations, gold=gold, seed=given.seed, progress=progress)
         print("\r" + " " * 80 + "\r", end="", file=sys.stderr)
         lines += shown(name, found)
         kept += [{"data": name, **row, **found.about} for row in found.rows]

@@ -35,7 +35,7 @@ HEADS = ["accuracy", "JSD", "NES", "JSD of belief alone", "NES of belief alone"]
 def runs(crowd: Any, train: np.ndarray) -> dict[str, tuple[dict[str, Any], Any]]:
     """What each network is told, and its target."""
     said = crowd.annotations.rows(np.isin(crowd.annotations.item, train))
-    earned = replace(said, uncertainty=calibrate(said, 1 - said.uncertainty)(1 - said.uncertainty))
+    earned = replace(said, uncertainty=calibrate(said)(said.confidence))
     trusted, soft = {"reliability": crowd.reliability}, {"objective": "cross_entropy"}
     most = majority_vote(said).probability[train].argmax(axis=1)
     return {

@@ -37,41 +37,27 @@ METHODS: dict[str, dict[str, bool] | None] = {
 }
 
 
-def crowds() -> dict[str, Callable[[], tuple[Annotations, Any]]]:
-    def plain(load: Callable[[], Any]) -> Callable[[], tuple[Annotations, Any]]:
-        return lambda: (load().annotations, None)
-
-    def uds() -> tuple[Annotations, Any]:
-        crowd = uds_factuality()
-        return crowd.annotations, crowd.stated
-
-    def soft() -> tuple[Annotations, Any]:
-        crowd = cifar10s()
-        return crowd.annotations, crowd.stated
-
-    def top() -> tuple[Annotations, Any]:
-        said, stated = soft()
-        return replace(said, y=said.y.argmax(axis=1)), stated
+def crowds() -> dict[str, Callable[[], Annotations]]:
+    def top() -> Annotations:
+        said = cifar10s().annotations
+        return replace(said, y=said.y.argmax(axis=1))
 
     return {
-        "RTE": plain(rte),
-        "UDS factuality": uds,
+        "RTE": lambda: rte().annotations,
+        "UDS factuality": lambda: uds_factuality().annotations,
         "CIFAR-10S, top label": top,
-        "CIFAR-10S, soft labels": soft,
-        "MRE, cause": plain(mre),
-        "MRE, treat": plain(lambda: mre(relation="treat")),
-        "ConvAbuse": plain(convabuse),
+        "CIFAR-10S, soft labels": lambda: cifar10s().annotations,
+        "MRE, cause": lambda: mre().annotations,
+        "MRE, treat": lambda: mre(relation="treat").annotations,
+        "ConvAbuse": lambda: convabuse().annotations,
     }
 
 
-def folds(said: Annotations, stated: Any, n: int, seed: int) -> Iterator[Any]:
+def folds(said: Annotations, n: int, seed: int) -> Iterator[tuple[Annotations, Annotations]]:
     fold = np.random.default_rng(seed).permutation(len(said.items)) % n
     for f in range(n):
         for_test = fold[said.item] == f
-        yield [
-            (said.rows(keep), None if stated is None else stated[keep])
-            for keep in (~for_test, for_test)
-        ]
+        yield said.rows(~for_test), said.rows(for_test)
 
 
 def soft_votes(train: Annotations, test: Annotations) -> np.ndarray:
@@ -86,14 +72,12 @@ def soft_votes(train: Annotations, test: Annotations) -> np.ndarray:
     )
 
 
-def score(said: Annotations, stated: Any, how: dict[str, bool] | None, n: int, seed: int) -> Any:
+def score(said: Annotations, how: dict[str, bool] | None, n: int, seed: int) -> Any:
     """Mean loss, its standard error over items, and the losses summed by item."""
     total, count = np.zeros(len(said.items)), np.zeros(len(said.items))
-    for (train, train_stated), (test, test_stated) in folds(said, stated, n, seed):
-        if how is None:
-            loss = soft_votes(train, test)
-        else:
-            loss = learn_trust(train, train_stated, **how).log_loss(test, test_stated)
+    for train, test in folds(said, n, seed):
+        learned = None if how is None else learn_trust(train, **how)
+        loss = soft_votes(train, test) if learned is None else learned.log_loss(test)
         scored = ~np.isnan(loss)
         total += np.bincount(test.item[scored], loss[scored], len(total))
         count += np.bincount(test.item[scored], minlength=len(total))
@@ -107,13 +91,13 @@ def table(names: list[str], n: int, seed: int) -> None:
     print("|---" * (len(METHODS) + 3) + "|")
     for name in names:
         start = time.perf_counter()
-        said, stated = crowds()[name]()
+        said = crowds()[name]()
         cells, sums = [], []
         for method, how in METHODS.items():
-            if stated is None and method in ("per level", "both"):
+            if said.stated is None and method in ("per level", "both"):
                 cells.append("-" if method == "per level" else cells[-2])
                 continue
-            mean, error, total, count = score(said, stated, how, n, seed)
+            mean, error, total, count = score(said, how, n, seed)
             cells.append(f"{mean:.3f} ± {error:.3f}")
             sums.append(total)
         # The same items for both, so that the difference has a smaller error than either.
@@ -157,11 +141,11 @@ def large(rows: int, n_annotators: int = 1000, K: int = 5) -> None:
     stated = rng.integers(0, 5, rows)
     skill = rng.beta(4, 2, n_annotators)[annotator] * (0.5 + stated / 8)
     y = np.where(rng.random(rows) < skill, truth[item], rng.integers(0, K, rows))
-    names = np.arange
-    said = Annotations(item, annotator, y, np.zeros(rows), names(N), names(n_annotators), names(K))
+    names = map(np.arange, (N, n_annotators, K))
+    said = Annotations(item, annotator, y, np.zeros(rows), *names, stated=stated.astype(float))
     for how, ridge in (("ridges chosen", None), ("ridges given", Ridge())):
         start, busy = time.perf_counter(), time.process_time()
-        trust = learn_trust(said, stated, ridge=ridge)
+        trust = learn_trust(said, ridge=ridge)
         seconds, busy = time.perf_counter() - start, time.process_time() - busy
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
@@ -169,7 +153,7 @@ def large(rows: int, n_annotators: int = 1000, K: int = 5) -> None:
             f"peak {peak:.2f} GB, {trust.losses}"
         )
     start = time.perf_counter()
-    trust.opinion(said, stated)
+    trust.opinion(said)
     print(f"their opinions: {time.perf_counter() - start:.1f} s")
 
 

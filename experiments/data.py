@@ -70,7 +70,6 @@ class Data(NamedTuple):
     X : array (N, ...), what the network takes; before that texts as a list, or images of bytes
     annotations : what the crowd said; of some items nothing, where `gold` has a label
     gold : int array (N,), positions among the labels; None where there is none
-    stated : array (R,), the confidence that annotators stated; None where they did not
     splits : positions of items to learn from and to test on, one pair or several
     tested : Annotations that predictions are compared with
     network : gives a new module from X to features
@@ -80,7 +79,6 @@ class Data(NamedTuple):
     X: Any
     annotations: Annotations
     gold: Codes | None
-    stated: NDArray[np.float64] | None
     splits: list[Split]
     tested: Annotations
     network: Callable[[], nn.Module]
@@ -124,41 +122,35 @@ def encoded(
     return data._replace(X=X, network=network, encoder=encoder.name)
 
 
-def part(annotations: Annotations, items: Codes) -> tuple[Annotations, Codes]:
-    """The annotations of some items alone, in their order, and which rows those are.
+def part(annotations: Annotations, items: Codes) -> Annotations:
+    """The annotations of some items alone, in their order.
 
     Nothing else is left of the others, neither items nor those who annotated nothing else.
     """
     place = np.full(len(annotations.items), -1)
     place[items] = np.arange(len(items))
-    rows = np.flatnonzero(place[annotations.item] >= 0)
-    kept = annotations.rows(rows)
+    kept = annotations.rows(place[annotations.item] >= 0)
     people, annotator = np.unique(kept.annotator, return_inverse=True)
-    return (
-        replace(
-            kept,
-            item=place[kept.item],
-            annotator=annotator,
-            items=annotations.items[items],
-            annotators=annotations.annotators[people],
-        ),
-        rows,
+    return replace(
+        kept,
+        item=place[kept.item],
+        annotator=annotator,
+        items=annotations.items[items],
+        annotators=annotations.annotators[people],
     )
 
 
 def some(data: Data, splits: list[Split]) -> Data:
     """The data set with the items of these splits alone."""
     items = np.unique(np.concatenate([np.concatenate(split) for split in splits]))
-    said, rows = part(data.annotations, items)
     return data._replace(
         X=[data.X[i] for i in items] if isinstance(data.X, list) else data.X[items],
-        annotations=said,
+        annotations=part(data.annotations, items),
         gold=None if data.gold is None else data.gold[items],
-        stated=None if data.stated is None else data.stated[rows],
         splits=[
             (np.searchsorted(items, train), np.searchsorted(items, test)) for train, test in splits
         ],
-        tested=part(data.tested, items)[0],
+        tested=part(data.tested, items),
     )
 
 
@@ -178,25 +170,25 @@ def _texts(dataset: str) -> Data:
     match dataset:
         case "mre":
             mre = datasets.mre()
-            return _of(mre.X, mre.annotations, mre.gold, None, folds(len(mre.X)))
+            return _of(mre.X, mre.annotations, mre.gold, folds(len(mre.X)))
         case "rte":
             rte = datasets.rte()
-            return _of(rte.X, rte.annotations, rte.gold, None, folds(len(rte.X)))
+            return _of(rte.X, rte.annotations, rte.gold, folds(len(rte.X)))
         case "convabuse":
             abuse = datasets.convabuse()
             # What went before, and the turn that is judged.
             X = [(" ".join(turns[:3]), turns[3]) for turns in abuse.X]
-            return _of(X, abuse.annotations, None, None, [_published(abuse.split)])
+            return _of(X, abuse.annotations, None, [_published(abuse.split)])
         case _:
             uds = datasets.uds_factuality()
             names = uds.annotations.items.tolist()
             token = [int(name.rsplit("-", 1)[1]) for name in names]
             X = [(*pair, at) for pair, at in zip(uds.X, token, strict=True)]
-            return _of(X, uds.annotations, None, uds.stated, [_published(uds.split)])
+            return _of(X, uds.annotations, None, [_published(uds.split)])
 
 
-def _of(X: Any, said: Annotations, gold: Any, stated: Any, splits: list[Split]) -> Data:
-    return Data(X, said, gold, stated, splits, said, nn.Identity, "")
+def _of(X: Any, said: Annotations, gold: Any, splits: list[Split]) -> Data:
+    return Data(X, said, gold, splits, said, nn.Identity, "")
 
 
 def _published(split: NDArray[Any]) -> Split:
@@ -232,9 +224,7 @@ def _images(dataset: str) -> Data:
     if dataset == "cifar10s_soft":
         test = np.random.default_rng(0).permutation(crowd.X)[:300]
         train, tested = np.setdiff1d(train, test), everything
-    return Data(
-        images, everything, labels, crowd.stated, [(train, test)], tested, resnet32a, "ResNet-32A"
-    )
+    return Data(images, everything, labels, [(train, test)], tested, resnet32a, "ResNet-32A")
 
 
 def _scaled(images: NDArray[np.uint8]) -> NDArray[np.float32]:

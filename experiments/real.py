@@ -102,7 +102,7 @@ def scores(data: Data, method: str, seed: int, plan: Plan) -> dict[str, float]:
     order = np.argsort(tested)
     b, u, a = (np.concatenate(parts)[order] for parts in zip(*said, strict=True))
     predicted, items = Opinion(b, u, a), tested[order]
-    crowd, _ = part(data.tested, items)
+    crowd = part(data.tested, items)
     gold = None if data.gold is None else data.gold[items]
     opinions = objective_of(method) in _OPINIONS
     found = evaluate(predicted if opinions else predicted.probability, crowd, gold)
@@ -117,10 +117,9 @@ def learn(
     data: Data, method: str, train: NDArray[np.intp], test: NDArray[np.intp], seed: int, plan: Plan
 ) -> Opinion:
     """Learn from the items of `train` alone, and predict those of `test`."""
-    crowd, taken = part(data.annotations, train)
-    stated = None if data.stated is None else data.stated[taken]
+    crowd = part(data.annotations, train)
     gold = None if data.gold is None else data.gold[train]
-    y = target(method, crowd, gold=gold, stated=stated, rng=np.random.default_rng(seed))
+    y = target(method, crowd, gold=gold, rng=np.random.default_rng(seed))
     known, y = filled(y, crowd, gold)
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
@@ -157,7 +156,6 @@ def target(
     crowd: Annotations,
     *,
     gold: NDArray[np.intp] | None,
-    stated: Floats | None,
     rng: np.random.Generator,
 ) -> Floats | Opinion:
     """What a method learns from for each item of a crowd: probabilities, votes or opinions."""
@@ -177,24 +175,24 @@ def target(
         case "Votes":
             return crowd.sums()
         case "SLE (learned trust)":
-            return learn_trust(crowd, stated).opinion(crowd, stated)
+            return learn_trust(crowd).opinion(crowd)
         case "CE (one worth)":
             parts = {"by_annotator": False, "by_confidence": False, "meaning": False}
-            return learn_trust(crowd, stated, **parts).opinion(crowd, stated).probability
+            return learn_trust(crowd, **parts).opinion(crowd).probability
         case "CE (learned trust)":
-            return learn_trust(crowd, stated).opinion(crowd, stated).probability
+            return learn_trust(crowd).opinion(crowd).probability
         case _:
-            return encoding(method, crowd, stated)
+            return encoding(method, crowd)
 
 
-def encoding(method: str, crowd: Annotations, stated: Floats | None) -> Opinion:
+def encoding(method: str, crowd: Annotations) -> Opinion:
     """The paper's encoding, with what is known of confidence and reliability."""
     alone = replace(crowd, uncertainty=np.zeros(len(crowd.item)))
     trust: Any = None
     if method in ("SLE (labels alone)", "SLE (reliability)"):
         crowd = alone
-    if method in ("SLE (calibrated)", "SLE (estimated)") and stated is not None:
-        crowd = replace(crowd, uncertainty=confidence.calibrate(alone, stated)(stated))
+    if method in ("SLE (calibrated)", "SLE (estimated)") and crowd.stated is not None:
+        crowd = replace(crowd, uncertainty=confidence.calibrate(alone)(crowd.stated))
     if method in ("SLE (reliability)", "SLE (estimated)"):
         trust = aggregate.reliability_opinion(alone, chance=True)
     return aggregate.sle(crowd, reliability=trust, smoothing=_SMOOTHING)

@@ -126,7 +126,7 @@ def predicted(method: str) -> Parts:
     torch.set_num_threads(1)
     data = load("uds")
     train, test = data.splits[0]
-    crowd, _ = part(data.tested, test)
+    crowd = part(data.tested, test)
     votes = crowd.sums()
     share = votes / votes.sum(axis=1, keepdims=True)
     p = [
@@ -148,17 +148,16 @@ def losses(split: str) -> tuple[NDArray[np.intp], dict[str, Floats]]:
     data = uds_factuality()
     told = data.split[data.annotations.item]
     train, test = data.annotations.rows(told == "train"), data.annotations.rows(told == split)
-    stated, asked = data.stated[told == "train"], data.stated[told == split]
     found = {
-        "votes, one count each": _loss(test, np.full(len(asked), _ONE_COUNT), train),
-        PLAIN: _learned(train, stated, test, asked, by_annotator=False, by_confidence=False),
+        "votes, one count each": _loss(test, np.full(len(test.item), _ONE_COUNT), train),
+        PLAIN: _learned(train, test, by_annotator=False, by_confidence=False),
         "+ confidence as stated": _loss(test, aggregate.certainty(test), train),
     }
-    earned = confidence.calibrate(train, stated)(asked)
+    earned = confidence.calibrate(train)(test.confidence)
     trust = aggregate.reliability_opinion(_sure(train), chance=True)
     for name, reliability, doubt in (
         ("+ confidence calibrated", None, earned),
-        ("+ reliability from agreement", trust, np.zeros(len(asked))),
+        ("+ reliability from agreement", trust, np.zeros(len(test.item))),
         ("+ both of these", trust, earned),
     ):
         told_apart = replace(test, uncertainty=doubt)
@@ -172,9 +171,7 @@ def losses(split: str) -> tuple[NDArray[np.intp], dict[str, Floats]]:
     ):
         found[name] = _learned(
             train,
-            stated,
             test,
-            asked,
             by_annotator=annotator,
             by_confidence=level,
             meaning=meaning,
@@ -186,9 +183,7 @@ def losses(split: str) -> tuple[NDArray[np.intp], dict[str, Floats]]:
 
 def _learned(
     train: Annotations,
-    stated: NDArray[np.intp],
     test: Annotations,
-    asked: NDArray[np.intp],
     *,
     by_annotator: bool,
     by_confidence: bool,
@@ -196,12 +191,11 @@ def _learned(
 ) -> Floats:
     trust = learn_trust(
         _sure(train),
-        stated,
         by_annotator=by_annotator,
         by_confidence=by_confidence,
         meaning=meaning,
     )
-    return trust.log_loss(_sure(test), asked)
+    return trust.log_loss(_sure(test))
 
 
 def _loss(test: Annotations, certainty: Floats, train: Annotations) -> Floats:

@@ -69,6 +69,42 @@ def test_many_rows_keep_their_order(engine: Engine) -> None:
     assert_close(mapped.uncertainty, np.asarray(columns["who"]) / 300)
 
 
+@every_engine
+def test_what_was_stated_and_how_reliable_people_are_is_kept_as_it_came(engine: Engine) -> None:
+    table = engine(SAID | {"sure": [1, 4, 2, None, 5], "skill": [0.1, 0.2, 0.3, None, 0.5]})
+    scored = {**ROLES, "confidence": "sure", "confidence_scale": (1, 5)}
+    ann = from_table(table, **scored, reliability="skill")
+    assert ann.stated is not None
+    assert ann.stated.tolist() == ann.confidence.tolist() == [1, 4, 2, 5]
+    assert_close(ann.uncertainty, np.asarray([1, 0.25, 0.75, 0]))
+    assert_close(ann.per_annotation(None), np.asarray([0.1, 0.2, 0.3, 0.5]))
+    last = ann.rows([3])
+    assert (last.stated, last.reliability) == (np.asarray([5.0]), np.asarray([0.5]))
+    named = from_table(table, **ROLES, reliability={"ann": 0.1, "bob": 0.2, "cem": 0.3})
+    assert_close(named.per_annotation(None), np.asarray([0.2, 0.3, 0.1, 0.2]))
+    assert (named.stated, from_table(table, **ROLES).reliability) == (None, None)
+    assert named.completed().stated is None
+    doubted = from_table(table, **ROLES, uncertainty="doubt").completed(0.5)
+    assert (doubted.stated.tolist(), doubted.reliability.tolist()) == ([0.5, 0.75, 1, 0], [0.5] * 4)
+
+
+def test_confidence_without_a_scale_is_taken_at_its_word_only_from_0_to_1() -> None:
+    named = {**ROLES, "confidence": "sure", "confidence_scale": None}
+    word = from_table(SAID | {"sure": [1, 0.4, 0, None, 0.5]}, **named)
+    assert_close(word.uncertainty, np.asarray([0, 0.6, 1, 0.5]))
+    order = from_table(SAID | {"sure": [1, 4, 2, None, 5]}, **named)
+    assert order.uncertainty.tolist() == [0] * 4
+    assert order.confidence.tolist() == [1, 4, 2, 5]
+
+
+@pytest.mark.parametrize(("scale", "surest"), [((5, 1), 1), ((1, 5), 5), (None, 4)])
+def test_missing_confidence_that_is_trusted_counts_as_the_surest(scale: Any, surest: int) -> None:
+    table = SAID | {"sure": [1, 4, None, None, 2]}
+    ann = from_table(table, **ROLES, confidence="sure", confidence_scale=scale, missing="trust")
+    assert ann.confidence.tolist() == [1, 4, surest, 2]
+    assert ann.uncertainty[2] == 0
+
+
 @every_engine_but_dask
 def test_soft_labels_are_vectors(engine: Engine) -> None:
     columns = crowd()

@@ -195,13 +195,13 @@ def test_stated_confidence_is_set_against_what_it_earned():
     rng = np.random.default_rng(3)
     c = skilled(rng, np.asarray([0.6, 0.9, 0.9, 0.9]), N=200)
     boast = np.where(c.annotator == 0, 0.95, 0.6)
-    rows = by_name(describe_annotators(c, boast, estimates=["agreement"], groups=0))
+    rows = by_name(describe_annotators(replace(c, stated=boast), estimates=["agreement"], groups=0))
     assert rows[0]["stated"] == pytest.approx(0.95)
     assert rows[0]["overconfidence"] > 0.5
     assert abs(rows[1]["overconfidence"]) < 0.25
     for m in range(4):
         # An annotator's own level: what `calibrate` says of stating it, without its shrinking.
-        own = calibrate(c, (c.annotator == m).astype(float), prior_strength=0)
+        own = calibrate(replace(c, stated=(c.annotator == m).astype(float)), prior_strength=0)
         p, f = own.agreement[1], np.bincount(c.y) / len(c.y)
         earned = (p - np.sum(f**2)) / (1 - np.sum(f**2))
         assert rows[m]["earned"] == pytest.approx(np.clip(earned, 0, 1), abs=1e-9)
@@ -209,8 +209,8 @@ def test_stated_confidence_is_set_against_what_it_earned():
 
 
 def test_only_shared_items_count_for_stated_confidence():
-    c = read([1, 1, 2, 3], "abac", [0, 0, 1, 1])
-    rows = by_name(describe_annotators(c, [0.5, 1, 0, 1], estimates=QUICK, groups=0))
+    c = replace(read([1, 1, 2, 3], "abac", [0, 0, 1, 1]), stated=[0.5, 1, 0, 1])
+    rows = by_name(describe_annotators(c, estimates=QUICK, groups=0))
     assert [rows[m]["stated"] for m in "abc"] == [0.5, 1, None]
     assert rows["c"]["earned"] is None
 
@@ -226,14 +226,13 @@ def test_doubt_is_confidence_unless_everybody_has_the_same():
     assert by_name(doubted)["a"]["stated"] == 0.625
     assert "earned" in str(doubted)
     # All stated the same, but they did state it.
-    assert (
-        describe_annotators(c, [0.9] * 4, estimates=QUICK, groups=0).columns["stated"] == [0.9] * 2
-    )
+    same = describe_annotators(replace(c, stated=[0.9] * 4), estimates=QUICK, groups=0)
+    assert same.columns["stated"] == [0.9] * 2
 
 
 def test_a_scale_of_its_own_is_not_subtracted():
-    c = read([1, 1, 2, 2], "abab", [0, 0, 1, 0])
-    roster = describe_annotators(c, [1, 5, 2, 5], estimates=QUICK, groups=0)
+    c = replace(read([1, 1, 2, 2], "abab", [0, 0, 1, 0]), stated=[1, 5, 2, 5])
+    roster = describe_annotators(c, estimates=QUICK, groups=0)
     assert roster.columns["overconfidence"] == [None, None]
     assert by_name(roster)["a"]["stated"] == 1.5
     assert by_name(roster)["a"]["earned"] is not None
@@ -454,12 +453,12 @@ def test_the_most_trusted_come_first_and_the_unknown_last():
 @one_in(10)
 @given(seeds, st.booleans())
 def test_the_order_of_rows_does_not_matter(rng, soft):
-    a = crowd(rng, soft=soft)
-    p, x = rng.permutation(25), rng.integers(0, 3, 25) / 2
-    b = replace(a, item=a.item[p], annotator=a.annotator[p], y=a.y[p])
+    a = replace(crowd(rng, soft=soft), stated=rng.integers(0, 3, 25) / 2)
     names = ["agreement", "kappa", "dawid_skene"]
-    one = describe_annotators(a, x, estimates=names, sort="annotator", groups=3)
-    two = describe_annotators(b, x[p], estimates=names, sort="annotator", groups=3)
+    one, two = (
+        describe_annotators(x, estimates=names, sort="annotator", groups=3)
+        for x in (a, a.rows(rng.permutation(25)))
+    )
     assert_same(one.to_rows(), two.to_rows())
     assert one.notes == two.notes
 
@@ -482,8 +481,8 @@ def test_ids_may_be_of_any_type():
 
 
 def test_everything_can_be_written_as_json():
-    c = crowd(np.random.default_rng(0), soft=True)
-    rows = describe_annotators(c, np.linspace(0, 1, 25), reliability=0.5, groups=2).to_rows()
+    c = replace(crowd(np.random.default_rng(0), soft=True), stated=np.linspace(0, 1, 25))
+    rows = describe_annotators(c, reliability=0.5, groups=2).to_rows()
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     assert all(isinstance(x, str | int | float | None) for row in rows for x in row.values())
 
@@ -493,9 +492,8 @@ def test_a_page_fits_a_terminal_and_shows_both_ends_of_many():
     c = skilled(rng, np.linspace(0.4, 1, 40), N=300)
     names = np.asarray([f"a-rather-long-name-of-annotator-{m:02}" for m in range(40)], dtype=object)
     c = replace(c, annotators=names, labels=np.asarray(["contradiction", "entailment"], object))
-    roster = describe_annotators(
-        c, rng.random(1200), reliability=0.5, estimates=["dawid_skene", *QUICK], groups=3
-    )
+    c = replace(c, stated=rng.random(1200))
+    roster = describe_annotators(c, reliability=0.5, estimates=["dawid_skene", *QUICK], groups=3)
     text = str(roster)
     table = text.partition("\n* ")[0].splitlines()
     assert max(map(len, table)) <= 120
@@ -543,14 +541,20 @@ def test_annotators_without_ids_are_refused():
         ({"sort": "given"}, r"`sort` must be one of .*'given' came"),
         ({"groups": 1}, r"at least 2 are needed; 1 came"),
         ({"groups": -2}, r"at least 2 are needed; -2 came"),
-        ({"stated": [0.5]}, r"one confidence for each of the 4 annotations"),
-        ({"stated": [0.5, np.nan, 1, 1]}, r"`stated` must be finite numbers; 1 of 4"),
         ({"reliability": 2}, r"`reliability` must lie in \[0, 1\]"),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(options, words):
     with pytest.raises(ValueError, match=words):
         describe_annotators(read([1, 1, 2, 2], "abab", [0, 0, 1, 0]), **options)
+
+
+def test_stated_confidence_is_checked():
+    c = read([1, 1, 2, 2], "abab", [0, 0, 1, 0])
+    with pytest.raises(ValueError, match=r"one confidence for each of the 4 annotations"):
+        describe_annotators(replace(c, stated=[0.5]))
+    with pytest.raises(ValueError, match=r"`stated` must be finite numbers; 1 of 4"):
+        describe_annotators(replace(c, stated=[0.5, np.nan, 1, 1]))
 
 
 # Real crowds

@@ -41,8 +41,8 @@ def test_cifar10s_soft_labels_are_probabilities_with_ties_at_the_top():
     assert (np.isclose(y.max(axis=1), 1)).sum() == 2375
     assert (top > 1).sum() == 383
     assert (top == 10).sum() == 19
-    assert np.array_equal(crowd.stated, y.max(axis=1))
-    assert crowd.stated.min() == pytest.approx(0.1)
+    assert np.array_equal(crowd.annotations.stated, y.max(axis=1))
+    assert crowd.annotations.stated.min() == pytest.approx(0.1)
 
 
 def test_cifar10s_means_are_right_as_often_as_its_source_says():
@@ -208,7 +208,7 @@ def test_cifar10s_without_images_has_no_gold(tmp_path, monkeypatch):
     assert crowd.X.tolist() == [5, 12]
     assert crowd.annotations.item.tolist() == [0, 1, 1]
     assert crowd.annotations.annotator.tolist() == [1, 0, 1]
-    assert np.allclose(crowd.stated, [0.7, 0.7, 0.9])
+    assert np.allclose(crowd.annotations.stated, [0.7, 0.7, 0.9])
     assert (crowd.train.tolist(), crowd.test.tolist()) == ([3, 5, 12], [4])
     (home / "derived_gold.csv").write_text("img_id,label\n5,Frog\n12,Truck\n")
     assert cifar10s(home).gold.tolist() == [6, 9]

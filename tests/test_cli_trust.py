@@ -44,9 +44,9 @@ def as_csv(table: Table) -> str:
     return "".join(",".join(map(str, row)) + "\n" for row in rows)
 
 
-def learn(table: Table, seed: int = 0) -> tuple[Trust, Any, Any]:
-    said = slencodings.from_table(table, **ROLES, confidence_scale=lambda c: c)
-    return learn_trust(said, said.uncertainty, rng=seed), said, said.uncertainty
+def learn(table: Table, seed: int = 0) -> tuple[Trust, Any]:
+    said = slencodings.from_table(table, **ROLES, confidence_scale=None)
+    return learn_trust(said, rng=seed), said
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def sle(sle: Sle) -> Sle:
 
 
 def stored(path: str = "trust.json", **changes: Any) -> Trust:
-    trust, _, _ = learn(crowd())
+    trust, _ = learn(crowd())
     Path(path).write_text(json.dumps(trust.to_dict() | changes))
     return trust
 
@@ -79,7 +79,7 @@ def assert_is_opinion(table: Table, opinion: Any) -> None:
 
 
 def test_learned_trust_is_that_of_the_arrays_and_is_told_in_short(sle: Sle):
-    trust, said, stated = learn(crowd())
+    trust, said = learn(crowd())
     run = sle("crowd.csv", "-o", "out.parquet", "--trust", "learned")
     votes, held_out = trust.losses["votes"], trust.losses["held_out"]
     assert run == Run(
@@ -91,11 +91,11 @@ def test_learned_trust_is_that_of_the_arrays_and_is_told_in_short(sle: Sle):
         "read     crowd.csv: 160 rows, 3 labels: a, b, c\n"
         "wrote    out.parquet: 40 rows, wide, cumulative, trust learned\n",
     )
-    assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said, stated))
+    assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said))
 
 
 def test_the_three_tables_are_shown_on_demand(sle: Sle):
-    trust, _, _ = learn(crowd())
+    trust, _ = learn(crowd())
     run = sle("crowd.csv", "-o", "out.csv", "--trust", "learned", "-v")
     assert f"detail   trust:\n{trust}\n" in run.err
     assert "detail   seed = 0\n" in run.err
@@ -111,7 +111,7 @@ def test_what_was_learned_is_in_the_metadata_with_its_seed(sle: Sle):
     assert about == json.loads(Path("out.csv.meta.json").read_text())
     assert (about["trust_from"], about["seed"], about["smoothing"]) == ("learned", 7, 0)
     assert about["confidence_scale"] == "as stated"
-    trust, _, _ = learn(crowd(), seed=7)
+    trust, _ = learn(crowd(), seed=7)
     assert Trust.from_json(json.dumps(about["trust"])).to_json() == trust.to_json()
 
 
@@ -142,8 +142,8 @@ def test_new_annotators_are_counted_and_typical(sle: Sle):
         "note     1 of 2 annotators are new to trust.json, such as 'eve'; they get its typical "
         "worth\n" in run.err
     )
-    said = slencodings.from_table(new, **ROLES, confidence_scale=lambda c: c)
-    opinion = trust.opinion(said, said.uncertainty)
+    said = slencodings.from_table(new, **ROLES, confidence_scale=None)
+    opinion = trust.opinion(said)
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), opinion)
 
 
@@ -166,13 +166,13 @@ def test_uncertainty_is_learned_from_where_it_is_stated(sle: Sle):
 
 
 def test_a_column_of_reliability_is_left_alone_and_that_is_said(sle: Sle):
-    trust, said, stated = learn(crowd())
+    trust, said = learn(crowd())
     Path("crowd.csv").write_text(as_csv(crowd() | {"reliability": [0.5] * 160}))
     run = sle("crowd.csv", "-o", "out.parquet", "--trust", "learned")
     assert (
         "note     column 'reliability' is not used: trust says how reliable annotators" in run.err
     )
-    assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said, stated))
+    assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said))
 
 
 RECOMMENDED = "note     all annotators are trusted alike; --trust learned tells them apart\n"
@@ -198,14 +198,14 @@ def test_missing_values_teach_nothing_and_are_dropped_or_trusted(sle: Sle):
         sle, "crowd.parquet", "-o", "out.csv", "--trust", "learned"
     )
     kept = {name: values[:5] + values[6:] for name, values in table.items()}
-    trust, said, stated = learn(kept)
+    trust, said = learn(kept)
     how = ("--trust", "learned", "--missing")
     assert sle("crowd.parquet", "-o", "out.parquet", *how, "drop").code == 0
-    assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said, stated))
+    assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said))
     assert sle("crowd.parquet", "-o", "out.parquet", *how, "trust").code == 0
     table["confidence"][5] = 3
-    said = slencodings.from_table(table, **ROLES, confidence_scale=lambda c: c)
-    opinion = trust.opinion(said, said.uncertainty)
+    said = slencodings.from_table(table, **ROLES, confidence_scale=None)
+    opinion = trust.opinion(said)
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), opinion)
 
 

@@ -14,7 +14,7 @@ from slencodings.datasets.uds_factuality import uds_factuality
 from slencodings.evaluation import compare, methods
 from slencodings.evaluation import predictors as others
 from slencodings.evaluation.methods import methods_for
-from slencodings.evaluation.predictors import Counts, Crowd, Model, crowd_habits, own_habits
+from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_trust
 
 # Those that follow a summit by small steps end a little elsewhere if sums are rounded otherwise.
@@ -30,7 +30,8 @@ def once(a):
 def confident(rng, **how):
     """A crowd whose stated confidence says something."""
     a = crowd(rng, **how)
-    return Crowd(a, rng.integers(1, 5, len(a.item)).astype(float), rng.uniform(0, 1, len(a.item)))
+    stated = rng.integers(1, 5, len(a.item)).astype(float)
+    return replace(a, stated=stated, reliability=rng.uniform(0, 1, len(a.item)))
 
 
 def all_methods(seed=0, soft=False):
@@ -44,10 +45,10 @@ NAMES = list(all_methods()[1])
 def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
     rng = np.random.default_rng(0)
     assert len(NAMES) == 22
-    plain = list(methods_for(Crowd(crowd(rng))))
+    plain = list(methods_for(crowd(rng)))
     assert {"Dawid-Skene", "SLE, kappa", "SLE, learned"} <= set(plain)
     assert not [name for name in plain if "confidence" in name or "given" in name]
-    alone = list(methods_for(Crowd(crowd(rng, M=1))))
+    alone = list(methods_for(crowd(rng, M=1)))
     assert alone == [
         "majority vote", "soft votes", "SLE, one count each", "SLE, full trust", "SLE, learned"
     ]  # fmt: skip
@@ -56,16 +57,14 @@ def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_annotation_is_used_to_predict_itself(name, soft):
-    c, known = all_methods(soft=soft)
-    fit = known[name](c)
-    a = c.annotations
+    a, known = all_methods(soft=soft)
+    fit = known[name](a)
     shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items))[a.item] > 1)
-    before, moved = fit.reader.predict(c), False
+    before, moved = fit.reader.predict(a), False
     for q in shared[::7]:
         y = a.y.copy()
         y[q] = np.roll(y[q], 1) if soft else (y[q] + 1) % 3
-        changed = c._replace(annotations=replace(a, y=y))
-        after = fit.reader.predict(changed)
+        after = fit.reader.predict(replace(a, y=y))
         np.testing.assert_allclose(after[q], before[q], atol=1e-9)
         moved |= not np.allclose(after, before, atol=1e-9)
     assert moved, "nobody's annotation matters to the others"
@@ -76,9 +75,9 @@ def test_no_annotation_is_used_to_predict_itself(name, soft):
     "name", [n for n in NAMES if n.startswith("SLE") or n in ("soft votes", "CrowdTruth")]
 )
 def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
-    c, known = all_methods(soft=soft)
-    a, fit = c.annotations, known[name](c)
-    predicted, w = fit.reader.predict(c), fit.reader.weight(c)
+    a, known = all_methods(soft=soft)
+    fit = known[name](a)
+    predicted, w = fit.reader.predict(a), fit.reader.weight(a)
     for q in range(0, len(a.item), 17):
         rest = (a.item == a.item[q]) & (np.arange(len(a.item)) != q)
         if not rest.any():
@@ -96,7 +95,7 @@ def test_the_weights_are_those_of_the_targets():
     for name in NAMES:
         if name.startswith("SLE"):
             fit = known[name](c)
-            E = c.annotations.sums(fit.reader.weight(c))
+            E = c.sums(fit.reader.weight(c))
             E = E if fit.reader.meaning is None else E @ fit.reader.meaning
             T = E.sum(axis=1, keepdims=True) + 1
             np.testing.assert_allclose(fit.probability, (E + fit.reader.base_rate) / T, atol=1e-9)
@@ -107,10 +106,10 @@ def test_the_weights_are_those_of_the_targets():
 @pytest.mark.parametrize("name", ["Dawid-Skene", "MACE", "GLAD"])
 def test_a_model_multiplies_what_the_others_said(name, soft):
     c, known = all_methods(soft=soft)
-    c = c._replace(annotations=methods.sure(c.annotations))
-    a, model = c.annotations, known[name](c).reader
+    a = methods.sure(c)
+    model = known[name](a).reader
     np.testing.assert_allclose(model.said.sum(axis=2), 1, atol=1e-9)
-    truth, own = model.predict(c), model.predict_own(c, c)
+    truth, own = model.predict(a), model.predict_own(a, a)
     for q in range(0, len(a.item), 17):
         p = model.prior.copy()
         for o in np.flatnonzero(a.item == a.item[q]):
@@ -126,7 +125,7 @@ def test_a_model_multiplies_what_the_others_said(name, soft):
 def test_a_doubtful_annotation_counts_less_in_the_weighted_model():
     said = np.asarray([[[0.9, 0.1], [0.2, 0.8]]])
     a = make([0, 0], [0, 0], [0, 0], K=2, uncertainty=[0, 0.5])
-    predicted = Model(np.asarray([0.5, 0.5]), said, weighted=True).predict(Crowd(a))
+    predicted = Model(np.asarray([0.5, 0.5]), said, weighted=True).predict(a)
     half, full = 0.9**0.5 / (0.9**0.5 + 0.2**0.5), 0.9 / 1.1
     np.testing.assert_allclose(predicted[:, 0], [half, full])
 
@@ -134,14 +133,14 @@ def test_a_doubtful_annotation_counts_less_in_the_weighted_model():
 def test_shares_of_nobody_are_the_base_rate():
     a = make([0, 0], [0, 1], [0, 1], K=2)
     rate = np.asarray([0.3, 0.7])
-    predicted = Counts(lambda c: np.asarray([0.0, 0.0]), rate, prior=0).predict(Crowd(a))
+    predicted = Counts(lambda c: np.asarray([0.0, 0.0]), rate, prior=0).predict(a)
     np.testing.assert_array_equal(predicted, [rate, rate])
 
 
 def test_the_majority_of_the_others_shares_ties():
     a = make([0, 0, 0], [0, 1, 2], [0, 1, 1], K=2)
     predicted = Counts(lambda c: np.ones(3), np.asarray([0.5, 0.5]), 0, winner=True)
-    np.testing.assert_array_equal(predicted.predict(Crowd(a)), [[0, 1], [0.5, 0.5], [0.5, 0.5]])
+    np.testing.assert_array_equal(predicted.predict(a), [[0, 1], [0.5, 0.5], [0.5, 0.5]])
 
 
 def test_habits_of_certain_predictions_are_counted():
@@ -173,14 +172,13 @@ def test_what_nobody_expected_teaches_no_habit():
 
 def test_scores_are_those_of_the_metrics_module():
     c = confident(np.random.default_rng(3), N=40, R=200)
-    train, test = (Crowd(c.annotations.rows(c.annotations.item % 2 == k)) for k in (0, 1))
+    train, test = (c.rows(c.item % 2 == k) for k in (0, 1))
     method = methods_for(train)["SLE, one count each"]
     from slencodings.evaluation.held_out import _score
 
     votes, direct, own, brier, agreement = _score(method, train, test)
-    a = test.annotations
     each = metrics.held_out_log_loss(
-        a.item, a.y, 1 / 3, n_labels=3, base_rate=methods.base_rate(train.annotations), each=True
+        test.item, test.y, 1 / 3, n_labels=3, base_rate=methods.base_rate(train), each=True
     )
     scored = ~np.isnan(each)
     np.testing.assert_allclose(votes[scored], each[scored], atol=1e-12)
@@ -207,7 +205,7 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
     seen = []
 
     def spy(c):
-        seen.append(set(c.annotations.item.tolist()))
+        seen.append(set(c.item.tolist()))
         return methods._soft(c)
 
     monkeypatch.setattr("slencodings.evaluation.held_out.methods_for", lambda c: {"spy": spy})
@@ -217,7 +215,7 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
     monkeypatch.setattr(
         methods.Counts,
         "predict",
-        lambda self, c: scored.append(set(c.annotations.item.tolist())) or score(self, c),
+        lambda self, c: scored.append(set(c.item.tolist())) or score(self, c),
     )
     compare(a, folds=4, bootstrap=5)
     assert len(seen) == 5
@@ -269,14 +267,9 @@ def test_an_annotators_second_word_is_not_among_the_others():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_row_order_does_not_matter(name):
-    c, _ = all_methods(4)
-    a = once(c.annotations)
-    rng = np.random.default_rng(9)
-    p = rng.permutation(len(a.item))
-    stated = rng.integers(1, 4, len(a.item)).astype(float)
-    r = rng.uniform(0, 1, len(a.item))
-    one = compare(a, stated, reliability=r, methods=[name], bootstrap=5)
-    two = compare(a.rows(p), stated[p], reliability=r[p], methods=[name], bootstrap=5)
+    a = once(all_methods(4)[0])
+    p = np.random.default_rng(9).permutation(len(a.item))
+    one, two = (compare(x, methods=[name], bootstrap=5) for x in (a, a.rows(p)))
     for score in ("votes", "own", "brier"):
         near = NEARLY.get(name, 1e-9)
         assert one.rows[0][score] == pytest.approx(two.rows[0][score], abs=near)
@@ -293,7 +286,7 @@ def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows
     }
     for case, a in cases.items():
         found = compare(a, bootstrap=10)
-        assert len(found.rows) == len(methods_for(Crowd(a))), case
+        assert len(found.rows) == len(methods_for(a)), case
         assert all(row["votes"] >= 0 for row in found.rows), case
         assert str(found).count("\n") > len(found.rows)
         json.dumps(found.rows)
@@ -401,7 +394,7 @@ def test_bad_input_is_told():
     ):
         compare(a, methods=["votes"])
     with pytest.raises(ValueError, match=r"`stated` needs one confidence for each of the 120"):
-        compare(a, [1.0, 2.0])
+        compare(replace(a, stated=[1.0, 2.0]))
     with pytest.raises(ValueError, match=r"at least two folds and two items.*folds=1 and 10 such"):
         compare(a, folds=1)
     with pytest.raises(ValueError, match="folds=5 and 0 such items came"):
@@ -435,7 +428,7 @@ def test_methods_that_did_not_converge_say_so(monkeypatch):
 def test_scores_below_zero_and_strangers_are_reported():
     # Two who always disagree, and one who shares no item with anybody.
     a = make([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1, 2], [0, 1, 1, 0, 0, 1, 0], K=2)
-    notes = methods_for(Crowd(a))["SLE, kappa"](Crowd(a)).notes
+    notes = methods_for(a)["SLE, kappa"](a).notes
     assert "2 annotators score below 0, which counts as 0" in notes
     assert "1 annotators share no item with anybody and get the mean" in notes
 
@@ -464,7 +457,7 @@ def test_rte_comes_out_as_in_the_trial():
 def test_uds_comes_out_as_in_the_trial():
     c = real(uds_factuality)
     names = ["SLE, one count each", "SLE, kappa", "SLE, stated confidence", "Dawid-Skene"]
-    found = compare(c.annotations, c.stated, methods=names, bootstrap=50)
+    found = compare(c.annotations, methods=names, bootstrap=50)
     by_name = {row["method"]: row for row in found.rows}
     trial = dict(zip(names, (0.503, 0.452, 0.643, 0.462), strict=True))
     for name, loss in trial.items():

@@ -21,11 +21,11 @@ DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
-def crowd(item, y, K=2):
+def crowd(item, y, K=2, stated=None):
     item, y = np.asarray(item), np.asarray(y)
     at = np.arange(len(item))
     items = np.arange(item.max() + 1)
-    return Annotations(item, at, y, np.zeros(len(item)), items, at, np.arange(K))
+    return Annotations(item, at, y, np.zeros(len(item)), items, at, np.arange(K), stated)
 
 
 def noisy_crowd(rng, N=200, n=3, K=3, levels=5):
@@ -34,7 +34,7 @@ def noisy_crowd(rng, N=200, n=3, K=3, levels=5):
     stated = rng.integers(0, levels, N * n)
     knows = rng.random(N * n) < stated / (levels - 1)
     y = np.where(knows, truth, rng.integers(0, K, N * n))
-    return crowd(np.repeat(np.arange(N), n), y, K), stated
+    return crowd(np.repeat(np.arange(N), n), y, K, stated)
 
 
 # Taking people at their word
@@ -123,14 +123,15 @@ def test_entropy_refuses_what_is_not_a_soft_label(y, words):
 def test_agreement_is_the_mean_over_peers(rng, soft, n):
     item = rng.integers(0, 5, 15)
     y = rng.dirichlet(np.ones(3), 15) if soft else rng.integers(0, 3, 15)
-    annotations, stated = crowd(item, y, K=3), rng.integers(0, n, 15)
+    stated = rng.integers(0, n, 15)
+    annotations = crowd(item, y, K=3, stated=stated)
     by_level = {}
     for q in range(15):
         peers = [j for j in range(15) if j != q and item[j] == item[q]]
         for_each = [float(annotations.vectors[j] @ annotations.vectors[q]) for j in peers]
         if peers:
             by_level.setdefault(int(stated[q]), []).append(np.mean(for_each))
-    got = calibrate(annotations, stated)
+    got = calibrate(annotations)
     assert got.level.tolist() == sorted(by_level)
     assert got.count.tolist() == [len(by_level[level]) for level in sorted(by_level)]
     expected = [np.mean(by_level[level]) for level in sorted(by_level)]
@@ -139,35 +140,31 @@ def test_agreement_is_the_mean_over_peers(rng, soft, n):
 
 @given(seeds, st.sampled_from([0, 1, 10, 1e6]))
 def test_uncertainty_never_rises_with_stated_confidence(rng, strength):
-    annotations, stated = noisy_crowd(rng, N=20)
-    u = calibrate(annotations, stated, prior_strength=strength).uncertainty
+    u = calibrate(noisy_crowd(rng, N=20), prior_strength=strength).uncertainty
     assert np.all(np.diff(u) <= 1e-15)
     assert np.all((u >= 0) & (u <= 1))
 
 
 def test_confidence_that_is_earned_is_found_again():
-    annotations, stated = noisy_crowd(np.random.default_rng(0), N=20_000)
-    u = calibrate(annotations, stated).uncertainty
+    u = calibrate(noisy_crowd(np.random.default_rng(0), N=20_000)).uncertainty
     # A peer knows in half of all cases, so knowing shows half of the time.
     np.testing.assert_allclose(u, 1 - np.linspace(0, 0.5, 5), atol=0.02)
 
 
 def test_confidence_that_says_nothing_or_runs_backwards_comes_out_flat():
-    annotations, stated = noisy_crowd(np.random.default_rng(0), N=2000)
-    flat = calibrate(annotations, -stated).uncertainty
+    annotations = noisy_crowd(np.random.default_rng(0), N=2000)
+    flat = calibrate(replace(annotations, stated=-annotations.stated)).uncertainty
     np.testing.assert_allclose(flat, flat[0])
-    one = calibrate(annotations, np.zeros(len(stated)))
+    one = calibrate(replace(annotations, stated=0 * annotations.stated))
     np.testing.assert_allclose(flat[0], one.uncertainty, atol=1e-3)
     assert one.level.tolist() == [0]
 
 
 def test_few_data_are_drawn_to_the_overall_rate():
     # one pair at level 1 disagrees, nine pairs at level 0 agree
-    annotations = crowd(np.repeat(np.arange(10), 2), [0, 0, 1, 1] * 4 + [0, 0] + [0, 1])
-    stated = np.asarray([1] * 18 + [0] * 2)
-    alone = calibrate(annotations, stated, prior_strength=0)
-    drawn = calibrate(annotations, stated, prior_strength=10)
-    fully = calibrate(annotations, stated, prior_strength=1e9)
+    y, stated = [0, 0, 1, 1] * 4 + [0, 0] + [0, 1], [1] * 18 + [0] * 2
+    annotations = crowd(np.repeat(np.arange(10), 2), y, stated=stated)
+    alone, drawn, fully = (calibrate(annotations, prior_strength=s) for s in (0, 10, 1e9))
     np.testing.assert_allclose(alone.uncertainty, [1, 0], atol=1e-12)
     assert 0 < drawn.uncertainty[1] < drawn.uncertainty[0] < 1
     chance = (11 / 20) ** 2 + (9 / 20) ** 2
@@ -177,32 +174,32 @@ def test_few_data_are_drawn_to_the_overall_rate():
 
 @given(seeds)
 def test_calibration_ignores_row_order(rng):
-    annotations, stated = noisy_crowd(rng, N=10)
-    p = rng.permutation(len(stated))
-    shuffled = replace(annotations, item=annotations.item[p], y=annotations.y[p])
-    one, other = calibrate(annotations, stated), calibrate(shuffled, stated[p])
+    annotations = noisy_crowd(rng, N=10)
+    shuffled = annotations.rows(rng.permutation(len(annotations.item)))
+    one, other = calibrate(annotations), calibrate(shuffled)
     np.testing.assert_allclose(one.uncertainty, other.uncertainty, atol=1e-12)
 
 
 def test_a_crowd_that_only_ever_used_one_label_is_certain():
     for y in ([1, 1, 1, 1], np.eye(2)[[1, 1, 1, 1]], np.full((4, 2), [1e-15, 1 - 1e-15])):
-        got = calibrate(crowd([0, 0, 1, 1], y), [1, 2, 1, 2])
+        got = calibrate(crowd([0, 0, 1, 1], y, stated=[1, 2, 1, 2]))
         np.testing.assert_array_equal(got.uncertainty, [0, 0])
-    assert calibrate(crowd([0, 0], [0, 0], K=1), [1, 1]).uncertainty == 0
+    assert calibrate(crowd([0, 0], [0, 0], K=1, stated=[1, 1])).uncertainty == 0
 
 
 def test_many_confidences_are_cut_into_bins_of_about_equal_size():
     rng = np.random.default_rng(0)
-    annotations, _ = noisy_crowd(rng, N=500)
-    got = calibrate(annotations, rng.random(1500), max_levels=7)
+    annotations = replace(noisy_crowd(rng, N=500), stated=rng.random(1500))
+    got = calibrate(annotations, max_levels=7)
     assert len(got.level) == 7
     assert np.ptp(got.count) <= 1
     assert got.count.sum() == 1500
     # more than half say 100, so fewer bins than asked for
-    got = calibrate(annotations, np.where(rng.random(1500) < 0.6, 100, rng.random(1500)))
+    sure = np.where(rng.random(1500) < 0.6, 100, rng.random(1500))
+    got = calibrate(replace(annotations, stated=sure))
     assert 2 < len(got.level) < 20
     assert got.level[-1] == 100
-    assert calibrate(annotations, rng.random(1500), max_levels=1).count.tolist() == [1500]
+    assert calibrate(annotations, max_levels=1).count.tolist() == [1500]
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -210,15 +207,15 @@ def test_those_without_peers_teach_nothing(soft):
     item, stated = [0, 0, 1, 1, 2, 2, 3, 4], [1, 1, 2, 2, 2, 2, 2, 3]
     y = np.asarray([0, 1, 0, 0, 1, 1, 1, 1])
     y = np.eye(2)[y] if soft else y
-    everybody, paired = crowd(item, y), crowd(item[:6], y[:6])
-    assert calibrate(everybody, stated).to_rows() == calibrate(paired, stated[:6]).to_rows()
+    everybody = crowd(item, y, stated=stated)
+    assert calibrate(everybody).to_rows() == calibrate(everybody.rows(np.arange(6))).to_rows()
 
 
 @pytest.mark.parametrize(
     ("stated", "options", "words"),
     [
         ([1, 2, 3], {}, r"each of the 4 annotations, \(4,\); shape \(3,\) came"),
-        ([1, np.nan, 2, np.nan], {}, r"2 of 4 are not, first nan at row 1.*rows that have one"),
+        ([1, np.nan, 2, np.nan], {}, r"2 of 4 are not, first nan at row 1.*Leave those rows out"),
         ([1, 2, 3, np.inf], {}, r"must be finite numbers; 1 of 4 are not, first inf at row 3"),
         ([1, 2, 3, 4], {"prior_strength": -1}, r"`prior_strength` must be at least 0.*-1 and 20"),
         ([1, 2, 3, 4], {"prior_strength": np.inf}, r"`prior_strength` must be at least 0"),
@@ -227,12 +224,12 @@ def test_those_without_peers_teach_nothing(soft):
 )
 def test_calibrate_refuses(stated, options, words):
     with pytest.raises(ValueError, match=words):
-        calibrate(crowd([0, 0, 1, 1], [0, 1, 1, 1]), stated, **options)
+        calibrate(crowd([0, 0, 1, 1], [0, 1, 1, 1], stated=stated), **options)
 
 
 def test_calibrating_needs_items_with_two_annotations():
     with pytest.raises(ValueError, match=r"some item needs two; 3 annotations.*linear\(score"):
-        calibrate(crowd([0, 1, 2], [0, 1, 1]), [1, 2, 3])
+        calibrate(crowd([0, 1, 2], [0, 1, 1], stated=[1, 2, 3]))
 
 
 # The step function
@@ -325,35 +322,22 @@ def factuality():
     node, who, said, stated = (np.asarray(x) for x in zip(*rows, strict=True))
     items, item = np.unique(node, return_inverse=True)
     annotators, annotator = np.unique(who, return_inverse=True)
-    annotations = Annotations(
-        item, annotator, said, np.zeros(len(item)), items, annotators, np.arange(2)
-    )
-    return annotations, stated
+    u = np.zeros(len(item))
+    return Annotations(item, annotator, said, u, items, annotators, np.arange(2), stated)
 
 
 def test_agreement_by_stated_confidence_is_what_the_uds_notes_say(factuality):
-    got = calibrate(*factuality)
-    assert len(factuality[1]) == 52_886
+    got = calibrate(factuality)
+    assert len(factuality.stated) == 52_886
     np.testing.assert_array_equal(got.level, np.arange(5))
     np.testing.assert_array_equal(np.round(got.agreement, 2), [0.49, 0.58, 0.75, 0.83, 0.87])
 
 
 def test_calibrated_confidence_predicts_peers_better_than_the_literal_or_none(factuality):
-    annotations, stated = factuality
-    half = np.random.default_rng(0).random(len(annotations.items))[annotations.item] < 0.5
-
-    def select(rows):
-        return replace(
-            annotations,
-            item=annotations.item[rows],
-            annotator=annotations.annotator[rows],
-            y=annotations.y[rows],
-            uncertainty=annotations.uncertainty[rows],
-        )
-
-    learned = calibrate(select(half), stated[half])
-    flat = calibrate(select(half), np.zeros(half.sum()))
-    test, said = select(~half), stated[~half]
+    half = np.random.default_rng(0).random(len(factuality.items))[factuality.item] < 0.5
+    train, test = factuality.rows(half), factuality.rows(~half)
+    learned, flat = calibrate(train), calibrate(replace(train, stated=np.zeros(half.sum())))
+    said = test.stated
 
     def loss(uncertainty):
         c = certainty(replace(test, uncertainty=uncertainty), smoothing=0.01)

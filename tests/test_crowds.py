@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,8 +40,8 @@ def test_confidence_outside_0_to_1_is_kept_as_stated_and_not_taken_at_its_word(h
     crowd = read_crowd("crowd.csv", columns=ROLES, say=say)
     assert crowd.annotations.items.tolist() == ["p1", "p2", "p3"]
     assert crowd.annotations.uncertainty.tolist() == [0] * 6
-    assert crowd.stated.tolist() == [4, 2, 1, 3, 0, 4]
-    assert crowd.reliability.tolist() == [0.9, 0.6, 0.7, 0.9, 0.6, 0.7]
+    assert crowd.annotations.stated.tolist() == [4, 2, 1, 3, 0, 4]
+    assert crowd.annotations.reliability.tolist() == [0.9, 0.6, 0.7, 0.9, 0.6, 0.7]
     assert crowd.truth is None
     assert any("--confidence-scale 0-4 also takes it at its word" in text for text in told)
     assert "read crowd.csv: 6 annotations of 3 items by 3 annotators, 2 labels" in told
@@ -49,21 +50,21 @@ def test_confidence_outside_0_to_1_is_kept_as_stated_and_not_taken_at_its_word(h
 def test_a_scale_gives_uncertainty_too(here):
     crowd = read_crowd("crowd.csv", columns=ROLES, confidence_scale=(0, 4))
     np.testing.assert_allclose(crowd.annotations.uncertainty, [0, 0.5, 0.75, 0.25, 1, 0])
-    assert crowd.stated.tolist() == [4, 2, 1, 3, 0, 4]
+    assert crowd.annotations.stated.tolist() == [4, 2, 1, 3, 0, 4]
 
 
 def test_uncertainty_is_taken_as_it_is(here):
     (here / "u.csv").write_text("item,label,annotator,uncertainty\na,x,m,0.25\na,y,n,1\n")
     crowd = read_crowd("u.csv", columns={})
     assert crowd.annotations.uncertainty.tolist() == [0.25, 1]
-    assert crowd.stated is None
+    assert crowd.annotations.stated is None
 
 
 def test_numbers_in_0_to_1_are_taken_at_their_word(here):
     (here / "c.csv").write_text("item,label,confidence\na,x,0.25\na,y,1\n")
     crowd = read_crowd("c.csv", columns={})
     assert crowd.annotations.uncertainty.tolist() == [0.75, 0]
-    assert crowd.reliability is None
+    assert crowd.annotations.reliability is None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,9 @@ def test_weighing_uses_what_the_file_tells_or_learns_it(here):
     assert doubt == 0
     assert opinion.uncertainty.shape == (3,)
     told, say = notes()
-    opinion, trusted, doubt = weigh(given._replace(reliability=None), say=say)
+    opinion, trusted, doubt = weigh(
+        given._replace(annotations=replace(given.annotations, reliability=None)), say=say
+    )
     assert told[0].startswith("learned trust: held-out vote log-loss")
     assert np.all((trusted > 0) & (trusted < 1))
     assert 0 <= doubt < 1

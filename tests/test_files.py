@@ -285,7 +285,7 @@ def test_a_learned_scale_fuses_as_fuse_table_does_with_it(tmp_path: Path):
     said = slencodings.from_table(
         table, item="item", label="label", confidence="confidence", confidence_scale=(0, 1)
     )
-    scale = slencodings.confidence.calibrate(said, np.asarray(table["confidence"]))
+    scale = slencodings.confidence.calibrate(said)
     content = as_bytes(table, "csv")
     result, _, _ = encode(tmp_path, content, "crowd.csv", confidence_scale="calibrated")
     assert_same(result, slencodings.fuse_table(table, **ROLES, confidence_scale=scale))

@@ -66,8 +66,8 @@ def levels() -> Any:
     rng = np.random.default_rng(4)
     sure = rng.integers(0, 5, 400) / 4
     right = rng.random(400) < 0.5 + 0.4 * sure
-    said = {"item": np.arange(400) // 2, "label": np.where(right, 0, 1)}
-    return calibrate(from_table(said, item="item", label="label"), sure)
+    said = {"item": np.arange(400) // 2, "label": np.where(right, 0, 1), "sure": sure}
+    return calibrate(from_table(said, item="item", label="label", confidence="sure"))
 
 
 PICTURES: dict[str, Callable[..., Any]] = {

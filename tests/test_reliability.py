@@ -99,7 +99,7 @@ def test_chance_is_corrected_as_in_calibration():
     y = np.where(rng.random(900) < 0.1, rng.random(900) < 0.2, truth[item]).astype(int)
     names = np.arange(300), np.arange(3), np.arange(2)
     crowded = Annotations(item, who, y, np.zeros(900), *names)
-    overall = calibrate(crowded, np.zeros(900), prior_strength=0)
+    overall = calibrate(crowded, prior_strength=0)
     opinion = reliability_opinion(crowded, chance=True)
     assert opinion.base_rate[0, 0] == pytest.approx(1 - overall.uncertainty[0], abs=1e-12)
     assert np.all(opinion.probability[:, 0] < reliability_opinion(crowded).probability[:, 0])

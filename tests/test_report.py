@@ -151,7 +151,7 @@ def test_opinions_are_those_of_learned_trust_as_in_triage(
     summaries: dict[str, dict[str, Any]], name: str
 ):
     said = CROWDS[name]
-    opinion, _, _ = crowds.weigh(crowds.Told(said, None, None, None))
+    opinion, _, _ = crowds.weigh(crowds.Told(said, None))
     assert_opinions(summaries[name], said, opinion)
     assert summaries[name]["crowd"]["trust"] == "learned"
 
@@ -178,19 +178,16 @@ def test_where_nothing_can_be_learned_all_are_trusted_alike(summaries: dict[str,
 @pytest.mark.parametrize("name", ["three labels", "soft labels", "somebody twice", "no names"])
 @pytest.mark.parametrize("given", [True, False])
 def test_without_an_annotator_is_what_fusing_the_others_gives(name: str, given: bool):
-    said = CROWDS[name]
-    r = np.linspace(0.2, 0.9, len(said.item)) if given else None
-    weighed = weigh(said, None, r, 0)
+    said = CROWDS[name].completed(np.linspace(0.2, 0.9, len(CROWDS[name].item)) if given else None)
+    weighed = weigh(said, 0)
     found = without_each(said, weighed)
     now = np.argmax(weighed.opinion.probability, axis=1)
     who = said.annotator if name != "no names" else np.arange(len(said.item))
     for q in range(len(said.item)):
         keep = ~((said.item == said.item[q]) & (who == who[q]))
         left = said.rows(keep)
-        if weighed.trust is not None:
-            opinion = weighed.trust.opinion(left)
-        else:
-            opinion = aggregate.sle(left, reliability=None if r is None else r[keep])
+        trust = weighed.trust
+        opinion = aggregate.sle(left) if trust is None else trust.opinion(left)
         P = opinion.probability[said.item[q]]
         at = found.pair[q]
         assert found.probability[at] == pytest.approx(P.max(), abs=1e-9)
@@ -201,7 +198,7 @@ def test_without_an_annotator_is_what_fusing_the_others_gives(name: str, given: 
 
 def test_everybody_left_out_in_parts_is_the_same_as_at_once(monkeypatch: pytest.MonkeyPatch):
     said = crowd()
-    weighed = weigh(said, None, 0.6, 0)
+    weighed = weigh(said.completed(0.6), 0)
     whole = without_each(said, weighed)
     monkeypatch.setattr("slencodings.report.weighed._AT_ONCE", 7)
     for one, other in zip(whole, without_each(said, weighed), strict=True):

@@ -225,8 +225,8 @@ def learned() -> Any:
     """Trust that knows annotators, stated levels and what votes say about other labels."""
     columns = {name: crowd()[name] for name in ("item", "who", "said", "sure")}
     said = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
-    annotations = from_table(columns, **said, confidence_scale=lambda c: c)
-    return learn_trust(annotations, annotations.uncertainty, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+    annotations = from_table(columns, **said, confidence_scale=None)
+    return learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
 
 
 CASES: dict[str, dict[str, Any]] = {

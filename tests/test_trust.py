@@ -20,14 +20,12 @@ from slencodings.trust.objective import Learned, Parts
 RIDGE = Ridge(annotator=0.5, level=0.2, meaning=0.7, scale=0.3)
 
 
-def crowd_of(item, annotator, y, *, K=None, uncertainty=None):
+def crowd_of(item, annotator, y, *, K=None, stated=None):
     item, annotator, y = (np.asarray(x) for x in (item, annotator, y))
     K = K or (y.shape[1] if y.ndim == 2 else int(y.max()) + 1)
-    u = np.zeros(len(item)) if uncertainty is None else np.asarray(uncertainty, dtype=float)
-    names = np.arange
-    return Annotations(
-        item, annotator, y, u, names(item.max() + 1), names(annotator.max() + 1), names(K)
-    )
+    u, names = np.zeros(len(item)), np.arange
+    crowd = item.max() + 1, annotator.max() + 1, K
+    return Annotations(item, annotator, y, u, *map(names, crowd), stated=stated)
 
 
 def ragged(rng, *, N=12, M=5, K=3, R=60, soft=False):
@@ -37,7 +35,7 @@ def ragged(rng, *, N=12, M=5, K=3, R=60, soft=False):
     y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
     if soft:
         y[::3] = np.eye(K)[rng.integers(0, K, len(y[::3]))]
-    return crowd_of(item, rng.integers(0, M, R), y, K=K), rng.integers(0, 4, R)
+    return crowd_of(item, rng.integers(0, M, R), y, K=K, stated=rng.integers(0, 4, R))
 
 
 def skilled(rng, *, N=200, K=3, levels=False):
@@ -48,13 +46,13 @@ def skilled(rng, *, N=200, K=3, levels=False):
     skill = np.asarray([0.95, 0.9, 0.8, 0.6, 0.3, 0.0])[annotator]
     skill = skill * stated / 2 if levels else skill
     y = np.where(rng.random(len(item)) < skill, truth[item], rng.integers(0, K, len(item)))
-    return crowd_of(item, annotator, y, K=K), stated, truth
+    return crowd_of(item, annotator, y, K=K, stated=stated), truth
 
 
 def small_votes(rng, soft=False):
-    said, stated = ragged(rng, soft=soft)
+    said = ragged(rng, soft=soft)
     a = rng.dirichlet(np.ones(3) * 5)
-    return objective.votes(said.item, said.annotator, stated, said.y, a, 5, 4)
+    return objective.votes(said.item, said.annotator, said.stated, said.y, a, 5, 4)
 
 
 def some_parameters(rng, M=5, L=4, K=3):
@@ -71,8 +69,8 @@ def assert_same_opinions(one, other, tolerance=1e-12):
 @pytest.fixture(scope="module")
 def learned():
     rng = np.random.default_rng(3)
-    said, stated, _ = skilled(rng, N=150, levels=True)
-    return said, stated, learn_trust(said, stated, ridge=Ridge())
+    said, _ = skilled(rng, N=150, levels=True)
+    return said, learn_trust(said, ridge=Ridge())
 
 
 # The objective
@@ -134,8 +132,8 @@ def test_little_evidence_beside_the_most_there_can_be_is_not_lost():
 
 
 def test_votes_are_sorted_by_item_and_none_is_alone():
-    said, stated = ragged(np.random.default_rng(4))
-    votes = objective.votes(said.item, said.annotator, stated, said.y, np.ones(3) / 3, 5, 4)
+    said = ragged(np.random.default_rng(4))
+    votes = objective.votes(said.item, said.annotator, said.stated, said.y, np.ones(3) / 3, 5, 4)
     assert (np.diff(votes.item) >= 0).all()
     assert (np.bincount(votes.item) > 1).all()
     assert votes.sizes[0] == votes.item.max() + 1
@@ -154,15 +152,15 @@ def test_the_starting_matrix_is_near_the_identity_and_rows_sum_to_one():
 
 
 def test_skill_confidence_and_nothing_else_is_found():
-    said, stated, truth = skilled(np.random.default_rng(5), levels=True)
-    trust = learn_trust(said, stated)
+    said, truth = skilled(np.random.default_rng(5), levels=True)
+    trust = learn_trust(said)
     assert trust.converged
     assert trust.worth[:4].min() > 2 * trust.worth[4:].max()
     assert trust.share.tolist() == sorted(trust.share)
     assert trust.share[-1] == 1
     assert trust.share[0] < 0.2
     votes = said.sums().argmax(axis=1)
-    best = trust.opinion(said, stated).probability.argmax(axis=1)
+    best = trust.opinion(said).probability.argmax(axis=1)
     assert np.mean(best == truth) > np.mean(votes == truth) + 0.05
     assert trust.losses["held_out"] < trust.losses["votes"]
 
@@ -183,24 +181,24 @@ def test_labels_that_are_confused_are_found():
 
 
 def test_a_part_that_is_switched_off_says_nothing():
-    said, stated, _ = skilled(np.random.default_rng(7), N=60, levels=True)
-    without = learn_trust(said, stated, by_annotator=False, by_confidence=False, meaning=False)
+    said, _ = skilled(np.random.default_rng(7), N=60, levels=True)
+    without = learn_trust(said, by_annotator=False, by_confidence=False, meaning=False)
     assert np.ptp(without.worth) == 0
     assert without.typical_worth == pytest.approx(without.worth[0])
     assert len(without.levels) == len(without.share) == len(without.level_count) == 0
     assert np.array_equal(without.meaning, np.eye(3))
     assert "not learned" in str(without)
-    only = learn_trust(said, stated, by_annotator=False, meaning=False, ridge=Ridge())
+    only = learn_trust(said, by_annotator=False, meaning=False, ridge=Ridge())
     assert np.ptp(only.worth) == 0
     assert len(only.share) == 3
 
 
 def test_each_part_lowers_the_loss_it_minimises():
-    said, stated, _ = skilled(np.random.default_rng(8), N=100, levels=True)
+    said, _ = skilled(np.random.default_rng(8), N=100, levels=True)
     ridge = Ridge(1e-3, 1e-3, 1e-3, 1e-3)
     off = {"by_annotator": False, "by_confidence": False, "meaning": False}
     one, annotators, levels, both, everything = (
-        learn_trust(said, stated, ridge=ridge, **off | on).losses["learned"]
+        learn_trust(said, ridge=ridge, **off | on).losses["learned"]
         for on in (
             {},
             {"by_annotator": True},
@@ -215,37 +213,37 @@ def test_each_part_lowers_the_loss_it_minimises():
 
 
 def test_stated_confidence_is_one_less_uncertainty_where_it_is_not_given():
-    said, stated, _ = skilled(np.random.default_rng(9), N=50, levels=True)
-    unsure = replace(said, uncertainty=1 - stated / 2)
-    one, other = learn_trust(unsure, ridge=RIDGE), learn_trust(said, stated / 2, ridge=RIDGE)
+    said, _ = skilled(np.random.default_rng(9), N=50, levels=True)
+    stated = replace(said, stated=said.stated / 2)
+    unsure = replace(said, uncertainty=1 - stated.stated, stated=None)
+    one, other = learn_trust(unsure, ridge=RIDGE), learn_trust(stated, ridge=RIDGE)
     assert one.levels.tolist() == other.levels.tolist() == [0, 0.5, 1]
     assert np.allclose(one.share, other.share)
     assert one.from_uncertainty
-    assert_same_opinions(one.opinion(unsure), other.opinion(said, stated / 2))
+    assert_same_opinions(one.opinion(unsure), other.opinion(stated))
+    # What was learned of uncertainty is read off it, whatever was stated besides.
+    assert_same_opinions(one.opinion(replace(unsure, stated=said.stated)), other.opinion(stated))
 
 
 def test_constant_confidence_has_no_levels(learned):
-    said, _, _ = learned
-    assert len(learn_trust(said, np.full(len(said.item), 3), ridge=RIDGE).levels) == 0
+    said, _ = learned
+    said = replace(said, stated=np.full(len(said.item), 3))
+    assert len(learn_trust(said, ridge=RIDGE).levels) == 0
 
 
 def test_many_levels_become_quantiles():
-    said, _, _ = skilled(np.random.default_rng(10), N=50)
+    said, _ = skilled(np.random.default_rng(10), N=50)
     stated = np.random.default_rng(0).random(len(said.item))
-    trust = learn_trust(said, stated, max_levels=4, ridge=RIDGE)
+    trust = learn_trust(replace(said, stated=stated), max_levels=4, ridge=RIDGE)
     assert np.allclose(trust.levels, [0.125, 0.375, 0.625, 0.875], atol=0.1)
     assert trust.level_count.sum() == len(stated)
 
 
 def test_annotations_alone_on_their_item_teach_nothing():
-    said, stated = ragged(np.random.default_rng(11))
+    said = ragged(np.random.default_rng(11))
     assert (np.bincount(said.item) == 1).any()
     paired = (np.bincount(said.item) > 1)[said.item]
-    names = ("item", "annotator", "y", "uncertainty")
-    less = replace(said, **{name: getattr(said, name)[paired] for name in names})
-    one, other = (
-        learn_trust(a, s, meaning=False) for a, s in ((said, stated), (less, stated[paired]))
-    )
+    one, other = (learn_trust(a, meaning=False) for a in (said, said.rows(paired)))
     assert np.allclose(one.worth, other.worth)
     assert one.losses == pytest.approx(other.losses)
 
@@ -253,30 +251,26 @@ def test_annotations_alone_on_their_item_teach_nothing():
 @pytest.mark.parametrize("soft", [False, True])
 def test_the_order_of_rows_makes_no_difference(soft):
     rng = np.random.default_rng(12)
-    said, stated = ragged(rng, soft=soft)
+    said = ragged(rng, soft=soft)
     order = rng.permutation(len(said.item))
-    names = ("item", "annotator", "y", "uncertainty")
-    mixed = replace(said, **{name: getattr(said, name)[order] for name in names})
-    one, other = (
-        learn_trust(a, s, ridge=RIDGE) for a, s in ((said, stated), (mixed, stated[order]))
-    )
+    one, other = (learn_trust(a, ridge=RIDGE) for a in (said, said.rows(order)))
     assert np.allclose(one.worth, other.worth, rtol=1e-3)
     assert np.allclose(one.meaning, other.meaning, atol=1e-3)
 
 
 def test_one_hot_probabilities_are_labels():
-    said, stated, _ = skilled(np.random.default_rng(13), N=80, levels=True)
+    said, _ = skilled(np.random.default_rng(13), N=80, levels=True)
     soft = replace(said, y=said.vectors)
-    one, other = (learn_trust(a, stated, ridge=RIDGE) for a in (said, soft))
+    one, other = (learn_trust(a, ridge=RIDGE) for a in (said, soft))
     assert np.allclose(one.worth, other.worth, rtol=1e-3)
-    assert np.allclose(one.log_loss(said, stated), other.log_loss(soft, stated), atol=1e-4)
+    assert np.allclose(one.log_loss(said), other.log_loss(soft), atol=1e-4)
 
 
 def test_labels_may_be_called_anything():
-    said, stated, _ = skilled(np.random.default_rng(14), N=80, levels=True)
+    said, _ = skilled(np.random.default_rng(14), N=80, levels=True)
     order = np.asarray([2, 0, 1])
-    one = learn_trust(said, stated, ridge=RIDGE)
-    other = learn_trust(replace(said, y=order[said.y]), stated, ridge=RIDGE)
+    one = learn_trust(said, ridge=RIDGE)
+    other = learn_trust(replace(said, y=order[said.y]), ridge=RIDGE)
     assert np.allclose(one.meaning, other.meaning[np.ix_(order, order)], atol=1e-3)
     assert np.allclose(one.worth, other.worth, rtol=1e-2)
 
@@ -311,15 +305,15 @@ def test_those_who_agree_always_stay_a_little_unsure():
 
 
 def test_ridges_are_chosen_on_part_of_a_large_crowd(monkeypatch):
-    said, stated, _ = skilled(np.random.default_rng(15), levels=True)
+    said, _ = skilled(np.random.default_rng(15), levels=True)
     monkeypatch.setattr(objective, "_ENOUGH", 600)
-    trust = learn_trust(said, stated)
+    trust = learn_trust(said)
     assert trust.losses["held_out"] < trust.losses["votes"]
 
 
 def test_given_ridges_are_kept_and_strong_ones_hold_back(learned):
-    said, stated, _ = learned
-    strong = learn_trust(said, stated, ridge=Ridge(1e6, 1e6, 1e6))
+    said, _ = learned
+    strong = learn_trust(said, ridge=Ridge(1e6, 1e6, 1e6))
     assert strong.ridge == Ridge(1e6, 1e6, 1e6)
     assert "held_out" not in strong.losses
     assert np.allclose(strong.worth, strong.worth[0], rtol=1e-2)
@@ -327,7 +321,7 @@ def test_given_ridges_are_kept_and_strong_ones_hold_back(learned):
 
 
 def test_the_seed_decides_what_is_held_out():
-    said, _ = ragged(np.random.default_rng(20))
+    said = ragged(np.random.default_rng(20))
     one, same, other = (learn_trust(said, meaning=False, rng=seed) for seed in (1, 1, 2))
     assert one.to_json() == same.to_json()
     assert other.losses["held_out"] != one.losses["held_out"]
@@ -338,11 +332,11 @@ def test_the_seed_decides_what_is_held_out():
 
 @pytest.mark.parametrize("soft", [False, True])
 def test_its_opinion_is_what_the_operators_make_of_it(soft):
-    said, stated = ragged(np.random.default_rng(16), soft=soft)
-    trust = learn_trust(said, stated, ridge=RIDGE)
+    said = ragged(np.random.default_rng(16), soft=soft)
+    trust = learn_trust(said, ridge=RIDGE)
     r = np.asarray([trust.reliability[m] for m in said.annotators.tolist()])[said.annotator]
-    u = trust.uncertainty(stated, r)
-    opinion = trust.opinion(said, stated)
+    u = trust.uncertainty(said.stated, r)
+    opinion = trust.opinion(said)
     for i in range(len(said.items)):
         on = said.item == i
         told = sle.encode(said.vectors[on] @ trust.meaning, u[on], base_rate=trust.base_rate)
@@ -355,40 +349,40 @@ def test_its_opinion_is_what_the_operators_make_of_it(soft):
 @pytest.mark.parametrize("meaning", [False, True])
 @pytest.mark.parametrize("soft", [False, True])
 def test_its_opinion_is_sle_of_what_it_reads(soft, meaning):
-    said, stated = ragged(np.random.default_rng(17), soft=soft)
-    trust = learn_trust(said, stated, ridge=RIDGE, meaning=meaning)
-    read = trust.read(said, stated)
+    said = ragged(np.random.default_rng(17), soft=soft)
+    trust = learn_trust(said, ridge=RIDGE, meaning=meaning)
+    read = trust.read(said)
     assert read.soft == (soft or meaning)
     fused = sle.aggregate.sle(read, smoothing=0, base_rate=trust.base_rate)
-    assert_same_opinions(trust.opinion(said, stated), fused)
+    assert_same_opinions(trust.opinion(said), fused)
 
 
 @pytest.mark.parametrize("soft", [False, True])
 def test_its_losses_are_those_of_the_metric_where_votes_mean_what_they_say(soft):
-    said, stated = ragged(np.random.default_rng(18), soft=soft)
-    trust = learn_trust(said, stated, ridge=RIDGE, meaning=False)
-    w = trust.annotation_worth(said, stated)
+    said = ragged(np.random.default_rng(18), soft=soft)
+    trust = learn_trust(said, ridge=RIDGE, meaning=False)
+    w = trust.annotation_worth(said)
     expected = sle.metrics.held_out_log_loss(
         said.item, said.y, w / (1 + w), n_labels=3, base_rate=trust.base_rate, each=True
     )
-    loss = trust.log_loss(said, stated)
+    loss = trust.log_loss(said)
     assert np.allclose(loss, expected, equal_nan=True)
     assert np.nanmean(loss) == pytest.approx(trust.losses["learned"])
 
 
 def test_reliability_and_uncertainty_multiply_to_the_worth(learned):
-    said, stated, trust = learned
+    said, trust = learned
     r = np.asarray(list(trust.reliability.values()))[said.annotator]
-    w = trust.annotation_worth(said, stated)
-    u = trust.uncertainty(stated, r)
+    w = trust.annotation_worth(said)
+    u = trust.uncertainty(said.stated, r)
     assert np.allclose(r * (1 - u), w / (1 + w), rtol=1e-12)
     assert (u >= 0).all()
 
 
 def test_new_annotators_have_typical_worth_and_new_levels_the_nearest(learned):
-    _, _, trust = learned
-    new = replace(crowd_of([0, 0, 0], [0, 1, 1], [0, 1, 2]), annotators=np.asarray([2, 99]))
-    w = trust.annotation_worth(new, [-7, 1.2, 80])
+    _, trust = learned
+    new = crowd_of([0, 0, 0], [0, 1, 1], [0, 1, 2], stated=[-7, 1.2, 80])
+    w = trust.annotation_worth(replace(new, annotators=np.asarray([2, 99])))
     typical = np.exp(np.log(trust.worth).mean())
     expected = [trust.worth[2] * trust.share[0], typical * trust.share[1], typical]
     assert np.allclose(w, expected)
@@ -397,17 +391,17 @@ def test_new_annotators_have_typical_worth_and_new_levels_the_nearest(learned):
 
 
 def test_labels_are_found_by_name_in_any_order(learned):
-    said, stated, trust = learned
+    said, trust = learned
     order = np.asarray([2, 0, 1])
     other = replace(said, y=np.argsort(order)[said.y], labels=order)
     soft = replace(other, y=other.vectors)
     for given in (other, soft):
-        assert_same_opinions(trust.opinion(given, stated), trust.opinion(said, stated))
-        assert np.allclose(trust.log_loss(given, stated), trust.log_loss(said, stated))
+        assert_same_opinions(trust.opinion(given), trust.opinion(said))
+        assert np.allclose(trust.log_loss(given), trust.log_loss(said))
 
 
 def test_inside_a_table_uncertainty_is_the_same(learned):
-    _, _, trust = learned
+    _, trust = learned
     stated, r = [0.0, 0.6, 1.0, 2.0, 9.0, None, float("nan")], np.linspace(0.1, 0.9, 7)
     frame = nw.from_native(pl.DataFrame({"stated": stated, "r": r}))
     given = trust.uncertainty(nw.col("stated"), nw.col("r"))
@@ -420,8 +414,8 @@ def test_inside_a_table_uncertainty_is_the_same(learned):
         assert np.isnan(expected[5:]).all()
 
 
-def table_of(said, stated):
-    return {"item": said.item, "who": said.annotator, "label": said.y, "sure": stated}
+def table_of(said):
+    return {"item": said.item, "who": said.annotator, "label": said.y, "sure": said.stated}
 
 
 @pytest.mark.parametrize(
@@ -439,10 +433,10 @@ def table_of(said, stated):
     ],
 )
 def test_one_part_alone_goes_into_tables_as_it_is(learned, parts, how):
-    said, stated, _ = learned
-    trust = learn_trust(said, stated, ridge=RIDGE, meaning=False, **parts)
+    said, _ = learned
+    trust = learn_trust(said, ridge=RIDGE, meaning=False, **parts)
     fused = sle.fuse_table(
-        table_of(said, stated),
+        table_of(said),
         item="item",
         annotator="who",
         label="label",
@@ -450,14 +444,14 @@ def test_one_part_alone_goes_into_tables_as_it_is(learned, parts, how):
         smoothing=0,
         **how(trust),
     )
-    opinion = trust.opinion(said, stated)
+    opinion = trust.opinion(said)
     assert np.allclose(fused["uncertainty"], opinion.uncertainty)
     assert np.allclose(fused["probability_1"], opinion.probability[:, 1])
 
 
 def test_all_parts_go_into_tables_as_columns(learned):
-    said, stated, trust = learned
-    rows = pl.DataFrame(table_of(said, stated))
+    said, trust = learned
+    rows = pl.DataFrame(table_of(said))
     rows = rows.with_columns(r=pl.col("who").replace_strict(trust.reliability))
     u = trust.uncertainty(nw.col("sure"), nw.col("r")).alias("u")
     rows = nw.from_native(rows).with_columns(u).to_native()
@@ -471,22 +465,22 @@ def test_all_parts_go_into_tables_as_columns(learned):
         base_rate=trust.base_rate.tolist(),
         smoothing=0,
     )
-    opinion = trust.opinion(said, stated)
+    opinion = trust.opinion(said)
     assert np.allclose(fused["uncertainty"], opinion.uncertainty)
     assert np.allclose(fused["probability_1"], opinion.probability[:, 1])
 
 
 @pytest.mark.parametrize("names", [[0, 1, 2], ["no", "maybe", "yes"]])
 def test_it_survives_storage(learned, names):
-    said, stated, _ = learned
+    said, _ = learned
     named = replace(said, labels=np.asarray(names, dtype=object))
-    trust = learn_trust(named, stated, ridge=RIDGE)
+    trust = learn_trust(named, ridge=RIDGE)
     back = Trust.from_json(trust.to_json())
     for field in fields(Trust):
         one, other = getattr(trust, field.name), getattr(back, field.name)
         same = np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other
         assert same, field.name
-    assert_same_opinions(back.opinion(named, stated), trust.opinion(named, stated), 0)
+    assert_same_opinions(back.opinion(named), trust.opinion(named), 0)
     assert str(back) == str(trust)
 
 
@@ -508,20 +502,20 @@ def test_what_is_not_a_stored_trust_is_refused(learned):
     ],
 )
 def test_a_damaged_store_is_refused(learned, damage, words):
-    _, _, trust = learned
+    _, trust = learned
     with pytest.raises(ValueError, match=words):
         Trust.from_json(json.dumps(trust.to_dict() | damage))
 
 
 def test_names_that_json_cannot_hold_are_refused_in_words(learned):
-    _, _, trust = learned
+    _, trust = learned
     days = np.asarray([dt.date(2026, 1, d) for d in (1, 2, 3)], dtype=object)
     with pytest.raises(ValueError, match=r"text or numbers to be stored; .*date.*Make them text"):
         replace(trust, labels=days).to_json()
 
 
 def test_it_prints_three_tables(learned):
-    said, _, trust = learned
+    said, trust = learned
     text = str(trust)
     assert "Whom to trust (6 annotators)" in text
     assert "What stated confidence is worth" in text
@@ -560,7 +554,7 @@ def test_one_annotation_an_item_is_not_enough():
 )
 def test_stated_confidence_is_checked(stated, words):
     with pytest.raises(ValueError, match=words):
-        learn_trust(crowd_of([0, 0], [0, 1], [0, 1]), stated)
+        learn_trust(crowd_of([0, 0], [0, 1], [0, 1], stated=stated))
 
 
 def test_there_is_at_least_one_level():
@@ -569,16 +563,16 @@ def test_there_is_at_least_one_level():
 
 
 def test_what_was_learned_with_stated_confidence_needs_it(learned):
-    said, _, trust = learned
-    with pytest.raises(ValueError, match=r"`stated` is needed, .* levels .* 0\.0, 1\.0, 2\.0"):
-        trust.opinion(said)
+    said, trust = learned
+    with pytest.raises(ValueError, match=r"`stated` is needed, .* levels 0\.0, 1\.0, 2\.0: data"):
+        trust.opinion(replace(said, stated=None))
 
 
 def test_a_new_label_is_refused(learned):
-    said, stated, trust = learned
+    said, trust = learned
     new = replace(said, labels=np.asarray([0, 1, 7]))
     with pytest.raises(ValueError, match="learned for, 0, 1, 2; 1 are not, first 7"):
-        trust.opinion(new, stated)
+        trust.opinion(new)
 
 
 # Real data

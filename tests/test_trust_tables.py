@@ -38,10 +38,6 @@ NAMED = {"item": "item", "annotator": "who", "label": "said"}
 STATED = NAMED | {"confidence": "sure"}
 
 
-def as_stated(confidence: Any) -> Any:
-    return confidence
-
-
 def rows_of(rows: int = 48, seed: int = 5) -> Columns:
     """A crowd with somebody new, an unlabelled row, and an item that nobody labelled."""
     columns = without(crowd(rows, seed), "p", "a")
@@ -50,16 +46,14 @@ def rows_of(rows: int = 48, seed: int = 5) -> Columns:
 
 
 def learn(columns: Columns, said: Any = STATED, **how: Any) -> Trust:
-    annotations = from_table(columns, **said, confidence_scale=as_stated)
-    stated = annotations.uncertainty if "confidence" in said else None
-    return learn_trust(annotations, stated, **({"ridge": Ridge(0.1, 0.1, 0.1, 0.1)} | how))
+    annotations = from_table(columns, **said, confidence_scale=None)
+    return learn_trust(annotations, **({"ridge": Ridge(0.1, 0.1, 0.1, 0.1)} | how))
 
 
 def expect(trust: Trust, columns: Columns, said: Any = STATED, **how: Any) -> dict[Any, Opinion]:
     """The opinion of each item by way of arrays."""
-    annotations = from_table(columns, **said, **({"confidence_scale": as_stated} | how))
-    stated = None if trust.from_uncertainty else annotations.uncertainty
-    opinion = trust.opinion(annotations, stated)
+    annotations = from_table(columns, **said, **({"confidence_scale": None} | how))
+    opinion = trust.opinion(annotations)
     return {item: opinion.rows(n) for n, item in enumerate(annotations.items)}
 
 

@@ -1,4 +1,4 @@
-"""Who said what about which item, and how unsure they were."""
+"""Who said what about which item, and how sure they were of it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Annotations:
     uncertainty : float array (R,), in [0, 1]: how unsure the annotator was
     items, annotators, labels : arrays (N,), (M,), (K,), the names behind the codes; items that
         nobody labelled are there too
+    stated : float array (R,), confidence as it was stated, on any scale; None if nobody stated any
+    reliability : float array (R,), in [0, 1], if it came with the annotations
     """
 
     item: NDArray[np.intp]
@@ -33,6 +35,8 @@ class Annotations:
     items: NDArray[Any]
     annotators: NDArray[Any]
     labels: NDArray[Any]
+    stated: NDArray[np.float64] | None = None
+    reliability: NDArray[np.float64] | None = None
 
     @property
     def soft(self) -> bool:
@@ -46,6 +50,34 @@ class Annotations:
             return self.y
         return np.eye(len(self.labels), dtype=np.float64)[self.y]
 
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """Confidence as it was stated, (R,), checked; 1 - uncertainty where nobody stated any."""
+        # Rounded, as 1 - (1 - 0.3) is not 0.3.
+        x = np.round(1 - self.uncertainty, 12) if self.stated is None else self.stated
+        x, R = np.asarray(x, dtype=float), len(self.item)
+        if x.shape != (R,):
+            raise ValueError(
+                f"`stated` needs one confidence for each of the {R} annotations, ({R},); "
+                f"shape {x.shape} came."
+            )
+        bad = np.flatnonzero(~np.isfinite(x))
+        if len(bad):
+            raise ValueError(
+                f"`stated` must be finite numbers; {len(bad)} of {R} are not, "
+                f"first {x[bad[0]]} at row {bad[0]}. Leave those rows out, or fill in a level."
+            )
+        return x
+
+    def completed(self, reliability: Any = None) -> Annotations:
+        """The same with all that is known of confidence in `stated`, and with this reliability.
+
+        Uncertainty says how sure people are too, unless it is the same for all.
+        """
+        told = self.stated is not None or len(np.unique(self.uncertainty)) > 1
+        r = self.reliability if reliability is None else self.per_annotation(reliability)
+        return replace(self, stated=self.confidence if told else None, reliability=r)
+
     def rows(self, index: Any) -> Annotations:
         """Take some of the annotations; items, annotators and labels stay, so codes still fit.
 
@@ -53,8 +85,10 @@ class Annotations:
         >>> said.rows([1]).item, said.rows([1]).items
         (array([1]), array(['p', 'q'], dtype=object))
         """
-        names = ("item", "annotator", "y", "uncertainty")
-        return replace(self, **{name: getattr(self, name)[index] for name in names})
+        names = ("item", "annotator", "y", "uncertainty", "stated", "reliability")
+        columns = {name: getattr(self, name) for name in names}
+        taken = {k: None if v is None else np.asarray(v)[index] for k, v in columns.items()}
+        return replace(self, **taken)
 
     def sums(self, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Add up the labels of each item, each times its weight: an array (N, K).
@@ -77,11 +111,12 @@ class Annotations:
         """Reliability as one number per annotation (R,), checked to lie in [0, 1].
 
         Takes a number, an array (M,) in the order of `annotators`, an array (R,), a mapping from
-        annotator to number, or nothing for full trust. An array of M = R values is per annotator.
-        A binomial Opinion (trustworthy, not) counts by its projected probability.
+        annotator to number, or nothing for what came with the annotations, else full trust. An
+        array of M = R values is per annotator. A binomial Opinion (trustworthy, not) counts by its
+        projected probability.
         """
         if reliability is None:
-            reliability = 1.0
+            reliability = 1.0 if self.reliability is None else self.reliability
         if isinstance(reliability, Opinion):
             if reliability.belief.shape[-1] != 2:
                 raise ValueError(

@@ -173,11 +173,7 @@ class Calibration:
 
 
 def calibrate(
-    annotations: Annotations,
-    stated: ArrayLike,
-    *,
-    prior_strength: float = 10.0,
-    max_levels: int = 20,
+    annotations: Annotations, *, prior_strength: float = 10.0, max_levels: int = 20
 ) -> Calibration:
     """Learn what stated confidence is worth from how often peers on the item say the same.
 
@@ -185,38 +181,27 @@ def calibrate(
     u_l = 1 - (p_l - p_e) / (1 - p_e), clipped to [0, 1],   p_e = sum_k f_k^2, agreement by chance
 
     An annotation agrees with the mean label of its peers by their dot product, soft labels too.
-    Confidence that is worth nothing comes out flat, and so does a scale that runs backwards: pass
-    `-stated` then. Where only one label was ever used, 1 - p_e = 0 and nobody disagreed: u = 0.
+    Levels are those of `annotations.confidence`, the higher the surer. Confidence that is worth
+    nothing comes out flat, and so does a scale that runs backwards: turn `stated` round then. Where
+    only one label was ever used, 1 - p_e = 0 and nobody disagreed: u = 0.
 
     Parameters
     ----------
-    stated : array (R,), finite; the higher the surer
     prior_strength : s, the annotations at the overall rate that each level starts with
     max_levels : if more values than these occur, they are cut into as many quantile bins
 
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [q // 2 for q in range(200)], "label": [0, 0, 1, 1, 0, 1, 1, 1] * 25}
-    >>> crowd = from_table(said, item="item", label="label")
-    >>> print(calibrate(crowd, [3, 3, 3, 3, 1, 1, 3, 3] * 25))
+    >>> table = {"item": [q // 2 for q in range(200)], "label": [0, 0, 1, 1, 0, 1, 1, 1] * 25,
+    ...          "sure": [3, 3, 3, 3, 1, 1, 3, 3] * 25}
+    >>> print(calibrate(from_table(table, item="item", label="label", confidence="sure",
+    ...                            confidence_scale=(1, 3))))
         stated  annotations  agreement  uncertainty
              1           50      0.000        1.000
              3          150      1.000        0.033
     """
-    x = np.asarray(stated, dtype=float)
-    R = len(annotations.item)
-    if x.shape != (R,):
-        raise ValueError(
-            f"`stated` needs one confidence for each of the {R} annotations, ({R},); "
-            f"shape {x.shape} came."
-        )
-    missing = np.flatnonzero(~np.isfinite(x))
-    if len(missing):
-        raise ValueError(
-            f"`stated` must be finite numbers; {len(missing)} of {R} are not, "
-            f"first {x[missing[0]]} at row {missing[0]}. Calibrate on the rows that have one."
-        )
+    x = annotations.confidence
     if not (0 <= prior_strength < math.inf and max_levels >= 1):
         raise ValueError(
             "`prior_strength` must be at least 0 and finite, `max_levels` at least 1; "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slencodings.aggregate import (
     dawid_skene,
@@ -30,7 +30,6 @@ from slencodings.annotators.intervals import (
 )
 from slencodings.annotators.roster import Roster
 from slencodings.trust import Ridge, learn_trust
-from slencodings.trust.value import stated_confidence
 
 Columns = dict[str, list[Any]]
 Progress = Callable[[int, int], object]
@@ -49,7 +48,6 @@ _NAMED = 5
 
 def describe_annotators(
     annotations: Annotations,
-    stated: ArrayLike | None = None,
     *,
     reliability: Any = None,
     estimates: Sequence[str] = ESTIMATES,
@@ -66,7 +64,7 @@ def describe_annotators(
     - `learned`, reliability by `learn_trust`; about the typical one if no item is shared
     - `agreement` (`share_of_agreement`) and `kappa` (`pairwise_kappa`), which may be negative
     - `dawid_skene`, expected accuracy, and `mace`, how often they know the answer
-    - `given`, the mean of `reliability`, if that came
+    - `given`, the mean of `reliability`, if any came
 
     `stated` is mean confidence, `earned` is agreement beyond chance as in `calibrate` (peers err
     too: compare annotators), `overconfidence` the difference if stated is on [0, 1]; None if nobody
@@ -79,7 +77,6 @@ def describe_annotators(
 
     Parameters
     ----------
-    stated : array (R,), as in `learn_trust`; 1 - uncertainty when absent
     reliability : as in `Annotations.per_annotation`
     estimates : which of the five to compute
     sort : a column, highest first (names: lowest), unknown last; the first estimate when absent
@@ -97,27 +94,26 @@ def describe_annotators(
     >>> row["annotator"], row["agreement"], row["said"], row["peers_say"], row["confused_share"]
     ('cyd', 0.5, 'no', 'yes', 0.5)
     """
-    by = _check(annotations, estimates, sort, groups, reliability)
+    annotations = annotations.completed(reliability)
+    by = _check(annotations, estimates, sort, groups)
     M, who = len(annotations.annotators), annotations.annotator
-    x = stated_confidence(annotations, stated)
     said = judgments(annotations).shared()
     columns: Columns = {
         "annotator": [_plain(name) for name in annotations.annotators.tolist()],
         "annotations": np.bincount(who, minlength=M).tolist(),
         "shared_items": np.bincount(said.annotator, minlength=M).tolist(),
     }
-    if reliability is not None:
-        columns["given"] = _list(_means(who, annotations.per_annotation(reliability), M))
+    if annotations.reliability is not None:
+        columns["given"] = _list(_means(who, annotations.reliability, M))
     fit = _Fit(dict.fromkeys(estimates, np.full(M, np.nan)), None, None, [])
     if len(said.item):
-        fit = _fit(annotations, x, estimates, rng)
+        fit = _fit(annotations, estimates, rng)
     report = progress or (lambda done, total: None)
-    intervals = _intervals(annotations, x, said, fit, groups, rng, report)
+    intervals = _intervals(annotations, said, fit, groups, rng, report)
     for name, values in fit.values.items():
         low, high = intervals[name]
         columns |= {name: _list(values), f"{name}_low": _list(low), f"{name}_high": _list(high)}
-    spoken = stated is not None or len(np.unique(x)) > 1
-    columns |= _confidence(annotations, x if spoken else np.full(len(x), np.nan), said)
+    columns |= _confidence(annotations, said)
     columns |= _confusion(said, M, annotations.labels)
     notes = _notes(columns, said, annotations.labels) + fit.notes
     order = _order(columns[by], names=by == "annotator")
@@ -129,7 +125,6 @@ def _check(
     estimates: Sequence[str],
     sort: str | None,
     groups: int,
-    reliability: Any,
 ) -> str:
     """Refuse what makes no sense before time is spent on it, and return what to sort by."""
     if annotations.annotators.tolist() == ["anonymous"]:
@@ -143,7 +138,7 @@ def _check(
             f"`estimates` must be some of {', '.join(ESTIMATES)}, in a list; {estimates!r} came. "
             "Leave it out for all of them."
         )
-    others = [name for name in _OTHERS if name != "given" or reliability is not None]
+    others = [name for name in _OTHERS if name != "given" or annotations.reliability is not None]
     if sort is not None and sort not in [*estimates, *others]:
         raise ValueError(
             f"`sort` must be one of {', '.join([*estimates, *others])}; {sort!r} came. "
@@ -168,7 +163,6 @@ class _Fit(NamedTuple):
 
 def _fit(
     annotations: Annotations,
-    stated: Floats,
     estimates: Iterable[str],
     rng: np.random.Generator | int,
     like: _Fit | None = None,
@@ -205,7 +199,7 @@ def _fit(
                 values[name] = np.where(heard, know, np.nan)
                 converged = found.details["converged"]
             case _:
-                trust = learn_trust(annotations, stated, ridge=ridge, rng=rng)
+                trust = learn_trust(annotations, ridge=ridge, rng=rng)
                 values[name] = trust.worth / (1 + trust.worth)
                 ridge, converged = trust.ridge, trust.converged
         if not converged:
@@ -221,7 +215,6 @@ def _shared_items(annotations: Annotations) -> Ints:
 
 def _intervals(
     annotations: Annotations,
-    stated: Floats,
     said: Judgments,
     fit: _Fit,
     groups: int,
@@ -246,7 +239,7 @@ def _intervals(
     refits: dict[str, list[Floats]] = {name: [] for name in names}
     for g in range(G):
         keep = group[annotations.item] != g
-        again = _fit(annotations.rows(keep), stated[keep], names, rng, fit)
+        again = _fit(annotations.rows(keep), names, rng, fit)
         for name in names:
             refits[name].append(again.values[name])
         progress(2 + g, 1 + G)
@@ -264,9 +257,11 @@ def _intervals(
     return intervals
 
 
-def _confidence(annotations: Annotations, stated: Floats, said: Judgments) -> Columns:
+def _confidence(annotations: Annotations, said: Judgments) -> Columns:
     """Mean stated confidence on shared items, what it earned, and by how much it is too high."""
-    M = len(annotations.annotators)
+    M, stated = len(annotations.annotators), np.full(len(annotations.item), np.nan)
+    if annotations.stated is not None:
+        stated = annotations.stated
     shared = np.isin(annotations.item, said.item)
     says = _means(annotations.annotator[shared], stated[shared], M)
     opinion = reliability_opinion(annotations, chance=True)

@@ -45,8 +45,8 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
         f"The images are real; the people are simulated (seed {seed}), so we know how reliable "
         "they are."
     )
-    earned = confidence.calibrate(said, 1 - said.uncertainty)
-    calibrated = replace(said, uncertainty=earned(1 - said.uncertainty))
+    earned = confidence.calibrate(said)
+    calibrated = replace(said, uncertainty=earned(said.confidence))
     target = aggregate.sle(calibrated, reliability=crowd.reliability)
     _one_image(crowd, target, _hardest(target), say)
     say("\nWhat a stated confidence is worth, by how often others said the same:\n")

@@ -59,8 +59,6 @@ def compare(
     told = read(gold)
     found = compared(
         told.annotations,
-        told.stated,
-        reliability=told.reliability,
         gold=told.truth,
         methods=methods or None,
         folds=folds,
@@ -94,8 +92,6 @@ def reliability(
     told = read()
     roster = describe_annotators(
         told.annotations,
-        told.stated,
-        reliability=told.reliability,
         sort=sort,
         groups=groups,
         rng=seed or 0,
@@ -204,9 +200,9 @@ def train(
     X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
-    given = "learned" if trust == "learned" else told.reliability
+    given = "learned" if trust == "learned" else a.reliability
     to_opinions = objective in ("reverse_kl", "forward_kl")
-    if told.reliability is not None and not to_opinions:
+    if a.reliability is not None and not to_opinions:
         read.say("note", f"{objective} learns from plain votes; reliability is not used")
         given = None
     trained = models.train(

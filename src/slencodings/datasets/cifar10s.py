@@ -126,10 +126,9 @@ class CIFAR10S(NamedTuple):
     ----------
     X : int array (1000,), places in the CIFAR-10 test set, whose images `cifar10_images` loads
     annotations : Annotations, 6,723 soft labels (R, 10) by 248 annotators, some of whom saw an
-        image again
+        image again; the probability of the top label is the confidence they stated
     gold : int array (1000,), the class of the image; None where neither the raw log nor the
         images are there
-    stated : float array (R,), the probability of the annotator's top label
     train : int array (7000,), the published places to train on; `X` is among them
     test : int array (3000,), the published places to test on
     """
@@ -137,7 +136,6 @@ class CIFAR10S(NamedTuple):
     X: Codes
     annotations: Annotations
     gold: Codes | None
-    stated: Floats
     train: Codes
     test: Codes
 
@@ -169,12 +167,13 @@ def cifar10s(folder: str | Path | None = None, *, download: bool = False) -> CIF
     y = _soft(rows)
     item = [int(row["img_id"]) for row in rows]
     X = np.unique(np.asarray(item, dtype=np.intp))
-    crowd = coded(item, [int(row["annotator"]) for row in rows], y, _LABELS, items=X.tolist())
+    who = [int(row["annotator"]) for row in rows]
+    crowd = coded(item, who, y, _LABELS, items=X.tolist(), stated=np.max(y, axis=1))
     train, test = (
         np.load(io.BytesIO(read(home, file)), allow_pickle=False).astype(np.intp)
         for file in (_TRAIN, _TEST)
     )
-    return CIFAR10S(X, crowd, _find_gold(home, X), np.max(y, axis=1), train, test)
+    return CIFAR10S(X, crowd, _find_gold(home, X), train, test)
 
 
 def _find_gold(home: Path, X: Codes) -> Codes | None:

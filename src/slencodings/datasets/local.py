@@ -93,6 +93,7 @@ def coded(
     *,
     items: Sequence[Any],
     uncertainty: Floats | None = None,
+    stated: Floats | None = None,
 ) -> Annotations:
     """Annotations of named items by named annotators; annotators are sorted, `items` stay put.
 
@@ -112,6 +113,7 @@ def coded(
         items=_names(items),
         annotators=_names(annotators),
         labels=_names(labels),
+        stated=stated,
     )
 
 

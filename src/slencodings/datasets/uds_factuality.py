@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.datasets.download import File, github, read, there, unchanged
 from slencodings.datasets.local import coded, find
-from slencodings.opinion import Codes
 
 # By sentence, predicate and "factuality", "factual": "value" and "confidence" by annotator.
 _Data: TypeAlias = dict[str, dict[str, dict[str, dict[str, dict[str, dict[str, int]]]]]]
@@ -83,16 +82,15 @@ class UDSFactuality(NamedTuple):
     Attributes
     ----------
     X : list of N pairs (sentence, predicate); empty where the sentence or the token is not there
-    annotations : Annotations of 27,403 predicates; uncertainty is (4 - stated) / 4
+    annotations : Annotations of 27,403 predicates; confidence is stated from 0 to 4, and
+        uncertainty is (4 - stated) / 4
     gold : None, there is none
-    stated : int array (R,), the stated confidence, from 0 to 4
     split : array (N,) of "train", "dev" and "test"
     """
 
     X: list[tuple[str, str]]
     annotations: Annotations
     gold: None
-    stated: Codes
     split: NDArray[np.str_]
 
 
@@ -136,7 +134,7 @@ def uds_factuality(folder: str | Path | None = None, *, download: bool = False) 
         for who, value in factual["value"].items()
     ]
     item, annotator, y, stated = map(list, zip(*rows, strict=True))
-    sure = np.asarray(stated, dtype=np.intp)
+    sure = np.asarray(stated, dtype=float)
     crowd = coded(
         item,
         annotator,
@@ -144,10 +142,11 @@ def uds_factuality(folder: str | Path | None = None, *, download: bool = False) 
         [0, 1],
         items=list(nodes),
         uncertainty=(_SUREST - sure) / _SUREST,
+        stated=sure,
     )
     X = [_pair(sentences.get(sentence), node) for node, (sentence, _) in nodes.items()]
     split = np.asarray([sentence.split("-")[1] for sentence, _ in nodes.values()])
-    return UDSFactuality(X, crowd, None, sure, split)
+    return UDSFactuality(X, crowd, None, split)
 
 
 def _pair(sentence: _Sentence | None, node: str) -> tuple[str, str]:

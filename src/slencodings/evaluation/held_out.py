@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slencodings import metrics
 from slencodings.annotations import Annotations
 from slencodings.evaluation import gold as right
 from slencodings.evaluation.methods import Fitted, Method, methods_for
-from slencodings.evaluation.predictors import Crowd, Floats, crowd_habits
+from slencodings.evaluation.predictors import Floats, crowd_habits
 
 # What is scored of each method: log-losses of a vote by anybody, the same without the detour
 # through the crowd's habits, and of a vote by this annotator; Brier score and agreement.
@@ -50,7 +50,6 @@ class Comparison:
 
 def compare(
     annotations: Annotations,
-    stated: ArrayLike | None = None,
     *,
     reliability: Any = None,
     gold: Any = None,
@@ -68,8 +67,8 @@ def compare(
 
     Parameters
     ----------
-    stated : array (R,), confidence on any scale; 1 - uncertainty when absent
-    reliability : as in `aggregate.sle`, for the row "SLE, given reliability"
+    reliability : as in `aggregate.sle`, for the row "SLE, given reliability"; what came with the
+        annotations when absent
     gold : mapping from item to label, codes (N,) with -1 for unknown, or a soft truth (N, K) with
         NaN for unknown
     methods : the rows to compute; all that suit the crowd when absent
@@ -84,9 +83,8 @@ def compare(
     >>> [(row["method"], round(row["votes"], 1), row["best"]) for row in found.rows]
     [('SLE, kappa', 1.7, True), ('soft votes', 1.7, False)]
     """
-    crowd, notes = _crowd(annotations, stated, reliability)
-    a = crowd.annotations
-    chosen = _chosen(methods_for(crowd), methods)
+    a, notes = _once_each(annotations, reliability)
+    chosen = _chosen(methods_for(a), methods)
     truth = right.as_truth(a, gold)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
@@ -97,14 +95,12 @@ def compare(
     for i, (name, method) in enumerate(chosen.items()):
         for f in range(steps - 1):
             progress(i * steps + f, len(chosen) * steps, name)
-            train, test = (
-                _some(crowd, keep) for keep in ((fold != f)[a.item], (fold == f)[a.item])
-            )
+            train, test = (a.rows(keep[a.item]) for keep in (fold != f, fold == f))
             for s, score in enumerate(_score(method, train, test)):
-                sums[i, s] += np.bincount(test.annotations.item, score, len(a.items))
+                sums[i, s] += np.bincount(test.item, score, len(a.items))
         progress(i * steps + steps - 1, len(chosen) * steps, name)
         start = time.perf_counter()
-        fit = method(crowd)
+        fit = method(a)
         rows.append({"method": name, "seconds": time.perf_counter() - start, **_said(fit)})
         probabilities.append(fit.probability)
         notes += [f"{name}: {note}" for note in fit.notes]
@@ -126,33 +122,22 @@ def compare(
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
 
 
-def _crowd(
-    annotations: Annotations, stated: ArrayLike | None, reliability: Any
-) -> tuple[Crowd, list[str]]:
-    """The crowd to compare on: an annotator's first word on an item only, or they would be among
-    the others who predict them.
+def _once_each(annotations: Annotations, reliability: Any) -> tuple[Annotations, list[str]]:
+    """The annotations to compare on, with all that was stated of them.
+
+    An annotator's first word on an item only, or they would be among the others who predict them.
     """
-    a = annotations
-    if stated is None and len(np.unique(a.uncertainty)) > 1:
-        stated = np.round(1 - a.uncertainty, 12)
-    x = None if stated is None else np.asarray(stated, dtype=float)
-    if x is not None and x.shape != a.item.shape:
-        raise ValueError(
-            f"`stated` needs one confidence for each of the {len(a.item)} annotations; "
-            f"shape {x.shape} came."
-        )
-    r = None if reliability is None else a.per_annotation(reliability)
-    crowd = Crowd(a, x, r)
+    a = annotations.completed(reliability)
     if len(a.annotators) <= 1:
-        return crowd, ["annotators are not told apart, so nothing is learned about them"]
+        return a, ["annotators are not told apart, so nothing is learned about them"]
     _, first = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)
     keep = np.zeros(len(a.item), dtype=bool)
     keep[first] = True
     repeated = int(np.sum(~keep))
     if not repeated:
-        return crowd, []
+        return a, []
     note = f"{repeated:,} annotations repeat an (item, annotator) pair and are left out"
-    return _some(crowd, keep), [note]
+    return a.rows(keep), [note]
 
 
 def _chosen(known: dict[str, Method], wanted: Sequence[str] | None) -> dict[str, Method]:
@@ -182,23 +167,14 @@ def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> NDArray[np.in
     return fold
 
 
-def _some(crowd: Crowd, keep: NDArray[np.bool_]) -> Crowd:
-    a, stated, r = crowd
-    return Crowd(
-        a.rows(keep),
-        None if stated is None else stated[keep],
-        None if r is None else r[keep],
-    )
-
-
-def _score(method: Method, train: Crowd, test: Crowd) -> Floats:
+def _score(method: Method, train: Annotations, test: Annotations) -> Floats:
     """The scores (5, R) of the annotations to test, from what the others taught."""
-    fit, a = method(train), test.annotations
+    fit = method(train)
     votes = direct = fit.reader.predict(test)
     if fit.infers_truth:
-        votes = direct @ crowd_habits(fit.reader.predict(train), train.annotations)
+        votes = direct @ crowd_habits(fit.reader.predict(train), train)
     own = fit.reader.predict_own(train, test)
-    y = a.vectors
+    y = test.vectors
     top = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
     return np.stack(
         [

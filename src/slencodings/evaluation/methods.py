@@ -13,7 +13,7 @@ from slencodings.aggregate import Aggregate
 from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
-from slencodings.evaluation.predictors import Counts, Crowd, Floats, Model
+from slencodings.evaluation.predictors import Counts, Floats, Model
 from slencodings.opinion import Opinion
 from slencodings.trust import learn_trust
 
@@ -44,10 +44,10 @@ class Fitted(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-Method = Callable[[Crowd], Fitted]
+Method = Callable[[Annotations], Fitted]
 
 
-def methods_for(crowd: Crowd) -> dict[str, Method]:
+def methods_for(a: Annotations) -> dict[str, Method]:
     """The methods that make sense for a crowd, by name: some need annotator ids, or confidence."""
     plain: dict[str, Method] = {
         "majority vote": _majority,
@@ -71,13 +71,13 @@ def methods_for(crowd: Crowd) -> dict[str, Method]:
     both: dict[str, Method] = {
         "SLE, kappa and calibrated confidence": lambda c: _calibrated(c, SOURCES["kappa"]),
     }
-    ids, confident = len(crowd.annotations.annotators) > 1, crowd.stated is not None
-    doubted = len(np.unique(crowd.annotations.uncertainty)) > 1
+    ids, confident = len(a.annotators) > 1, a.stated is not None
+    doubted = len(np.unique(a.uncertainty)) > 1
     offered = (
         (plain, True),
         (several, ids),
         (weighted, ids and doubted),
-        (given, crowd.reliability is not None),
+        (given, a.reliability is not None),
         (literal, doubted),
         (calibrated, confident),
         (both, ids and confident),
@@ -118,36 +118,36 @@ def base_rate(a: Annotations) -> Floats:
     return (given + 1 / len(given)) / (given.sum() + 1)
 
 
-def _majority(crowd: Crowd) -> Fitted:
-    found = aggregate.majority_vote(crowd.annotations, ties="soft")
-    reader = Counts(_equal, base_rate(crowd.annotations), prior=0, winner=True)
+def _majority(a: Annotations) -> Fitted:
+    found = aggregate.majority_vote(a, ties="soft")
+    reader = Counts(_equal, base_rate(a), prior=0, winner=True)
     return Fitted(reader, True, found.probability)
 
 
-def _soft(crowd: Crowd) -> Fitted:
-    found = aggregate.soft_vote(crowd.annotations)
-    return Fitted(Counts(_equal, base_rate(crowd.annotations), prior=0), True, found.probability)
+def _soft(a: Annotations) -> Fitted:
+    found = aggregate.soft_vote(a)
+    return Fitted(Counts(_equal, base_rate(a), prior=0), True, found.probability)
 
 
-def _equal(crowd: Crowd) -> Floats:
-    return np.ones(len(crowd.annotations.item))
+def _equal(a: Annotations) -> Floats:
+    return np.ones(len(a.item))
 
 
-def _crowdtruth(crowd: Crowd) -> Fitted:
-    found = aggregate.crowdtruth(crowd.annotations)
+def _crowdtruth(a: Annotations) -> Fitted:
+    found = aggregate.crowdtruth(a)
     wqs = np.asarray(found.reliability)
-    reader = Counts(lambda c: wqs[c.annotations.annotator], base_rate(crowd.annotations), prior=0)
+    reader = Counts(lambda c: wqs[c.annotator], base_rate(a), prior=0)
     return _inferred(reader, found)
 
 
-def _dawid_skene(crowd: Crowd, *, use_confidence: bool = False) -> Fitted:
-    found = aggregate.dawid_skene(crowd.annotations, use_confidence=use_confidence)
+def _dawid_skene(a: Annotations, *, use_confidence: bool = False) -> Fitted:
+    found = aggregate.dawid_skene(a, use_confidence=use_confidence)
     prior, confusion = found.details["prior"], found.details["confusion"]
     return _inferred(Model(prior, confusion, use_confidence), found)
 
 
-def _mace(crowd: Crowd) -> Fitted:
-    found = aggregate.mace(sure(crowd.annotations))
+def _mace(a: Annotations) -> Fitted:
+    found = aggregate.mace(sure(a))
     strategy, spamming = found.details["strategy"], found.details["spamming"]
     K = strategy.shape[1]
     know = np.asarray(found.reliability)
@@ -157,9 +157,9 @@ def _mace(crowd: Crowd) -> Fitted:
     return _inferred(Model(np.full(K, 1 / K), said), found)
 
 
-def _glad(crowd: Crowd) -> Fitted:
-    found = aggregate.glad(sure(crowd.annotations))
-    K = len(crowd.annotations.labels)
+def _glad(a: Annotations) -> Fitted:
+    found = aggregate.glad(sure(a))
+    K = len(a.labels)
     node, weight = np.polynomial.hermite_e.hermegauss(_EASE_NODES)
     x = found.details["ability"][:, None] * np.exp(1 + node)
     # 1 - p would be 0 where somebody is very able, and no slip could be explained.
@@ -175,15 +175,15 @@ def _inferred(reader: Counts | Model, found: Aggregate) -> Fitted:
 
 
 def _with_source(source: Callable[[Annotations], Any]) -> Method:
-    def method(crowd: Crowd) -> Fitted:
-        mapped = aggregate.as_reliability(source(sure(crowd.annotations)))
-        return _sle(crowd, mapped.reliability)._replace(notes=_notes(crowd, mapped))
+    def method(a: Annotations) -> Fitted:
+        mapped = aggregate.as_reliability(source(sure(a)))
+        return _sle(a, mapped.reliability)._replace(notes=_notes(a, mapped))
 
     return method
 
 
-def _notes(crowd: Crowd, mapped: aggregate.Mapped) -> tuple[str, ...]:
-    seen = np.unique(crowd.annotations.annotator)
+def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
+    seen = np.unique(a.annotator)
     unknown = np.intersect1d(mapped.unknown, seen)
     texts = {
         "{} annotators score below 0, which counts as 0": len(mapped.negative),
@@ -192,62 +192,54 @@ def _notes(crowd: Crowd, mapped: aggregate.Mapped) -> tuple[str, ...]:
     return tuple(text.format(f"{n:,}") for text, n in texts.items() if n)
 
 
-def _given(crowd: Crowd) -> Fitted:
-    a = crowd.annotations
-    target = aggregate.sle(sure(a), reliability=crowd.reliability, base_rate=base_rate(a))
-
-    def weight(c: Crowd) -> Floats:
-        r = 1.0 if c.reliability is None else c.reliability
-        return _odds(aggregate.certainty(sure(c.annotations), reliability=r))
-
-    return _opinions(target, weight, base_rate(a))
+def _given(a: Annotations) -> Fitted:
+    target = aggregate.sle(sure(a), base_rate=base_rate(a))
+    return _opinions(target, lambda c: _odds(aggregate.certainty(sure(c))), base_rate(a))
 
 
-def _sle(crowd: Crowd, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> Fitted:
+def _sle(a: Annotations, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> Fitted:
     """SLE with reliability r, one for all or (M,); `keep` takes stated confidence at its word."""
 
-    def doubt(c: Crowd) -> Annotations:
-        return c.annotations if keep else sure(c.annotations)
+    def doubt(c: Annotations) -> Annotations:
+        return c if keep else sure(c)
 
-    a = base_rate(crowd.annotations)
-    target = aggregate.sle(doubt(crowd), reliability=r, smoothing=smoothing, base_rate=a)
+    prior = base_rate(a)
+    target = aggregate.sle(doubt(a), reliability=r, smoothing=smoothing, base_rate=prior)
     return _opinions(
         target,
         lambda c: _odds(aggregate.certainty(doubt(c), reliability=r, smoothing=smoothing)),
-        a,
+        prior,
     )
 
 
-def _calibrated(crowd: Crowd, source: Callable[[Annotations], Any] | None) -> Fitted:
-    earned = calibrate(crowd.annotations, np.asarray(crowd.stated))
+def _calibrated(a: Annotations, source: Callable[[Annotations], Any] | None) -> Fitted:
+    earned = calibrate(a)
     notes: tuple[str, ...] = ()
     r: Any = 1.0
     if source is not None:
-        mapped = aggregate.as_reliability(source(sure(crowd.annotations)))
-        r, notes = mapped.reliability, _notes(crowd, mapped)
+        mapped = aggregate.as_reliability(source(sure(a)))
+        r, notes = mapped.reliability, _notes(a, mapped)
 
-    def doubt(c: Crowd) -> Annotations:
-        return replace(c.annotations, uncertainty=earned(c.stated))
+    def doubt(c: Annotations) -> Annotations:
+        return replace(c, uncertainty=earned(c.confidence))
 
-    a = base_rate(crowd.annotations)
-    target = aggregate.sle(doubt(crowd), reliability=r, base_rate=a)
+    prior = base_rate(a)
+    target = aggregate.sle(doubt(a), reliability=r, base_rate=prior)
     return _opinions(
-        target, lambda c: _odds(aggregate.certainty(doubt(c), reliability=r)), a
+        target, lambda c: _odds(aggregate.certainty(doubt(c), reliability=r)), prior
     )._replace(notes=notes)
 
 
-def _learned(crowd: Crowd) -> Fitted:
-    trust = learn_trust(sure(crowd.annotations), crowd.stated)
-    target = trust.opinion(crowd.annotations, crowd.stated)
+def _learned(a: Annotations) -> Fitted:
+    trust = learn_trust(sure(a))
+    target = trust.opinion(sure(a))
     reader = Counts(
-        lambda c: trust.annotation_worth(sure(c.annotations), c.stated),
-        trust.base_rate,
-        meaning=trust.meaning,
+        lambda c: trust.annotation_worth(sure(c)), trust.base_rate, meaning=trust.meaning
     )
     return Fitted(reader, False, target.probability, target.uncertainty, trust.converged)
 
 
-def _opinions(target: Opinion, weight: Callable[[Crowd], Floats], a: Floats) -> Fitted:
+def _opinions(target: Opinion, weight: Callable[[Annotations], Floats], a: Floats) -> Fitted:
     return Fitted(Counts(weight, a), False, target.probability, target.uncertainty)
 
 

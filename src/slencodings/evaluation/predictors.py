@@ -23,36 +23,27 @@ _HABITS_OF_THE_CROWD = 10.0
 _EXPECTED_ACCURACY = 0.9
 
 
-class Crowd(NamedTuple):
-    """Annotations, and what is known of each besides: (R,) arrays or nothing."""
-
-    annotations: Annotations
-    stated: Floats | None = None
-    reliability: Floats | None = None
-
-
 class Counts(NamedTuple):
     """Votes that are added up: P_q = (sum w y C + s a) / (sum w + s) over the others.
 
     Attributes
     ----------
-    weight : gives w (R,) for the annotations of a crowd, >= 0
+    weight : gives w (R,) for annotations, >= 0
     base_rate : a (K,)
     prior : s; 1 for opinions, whose w is in units of the prior weight; 0 for shares of votes
     meaning : C (K, K), or nothing where votes mean what they say
     winner : whether the label with most takes it all
     """
 
-    weight: Callable[[Crowd], Floats]
+    weight: Callable[[Annotations], Floats]
     base_rate: Floats
     prior: float = 1.0
     meaning: Floats | None = None
     winner: bool = False
 
-    def predict(self, crowd: Crowd) -> Floats:
+    def predict(self, annotations: Annotations) -> Floats:
         """The label distribution that the others give, (R, K)."""
-        w = self.weight(crowd)
-        votes = _without_own(crowd.annotations, w)
+        votes = _without_own(annotations, self.weight(annotations))
         if self.meaning is not None:
             votes = votes @ self.meaning
         if self.winner:
@@ -62,15 +53,15 @@ class Counts(NamedTuple):
         given = np.where(total > 0, votes + self.prior * self.base_rate, self.base_rate)
         return given / np.where(total > 0, total, 1)
 
-    def predict_own(self, train: Crowd, test: Crowd) -> Floats:
-        """What each annotator would say themselves, (R, K), by their habits in the other crowd.
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
+        """What each annotator would say themselves, (R, K), by their habits on other items.
 
         Their own habits take the place of what a vote means to the crowd at large.
         """
-        plain, a = self._replace(meaning=None), train.annotations
+        plain = self._replace(meaning=None)
         seen = plain.predict(train)
-        habits = own_habits(seen, a, crowd_habits(seen, a))
-        return np.einsum("qk,qkl->ql", plain.predict(test), habits[test.annotations.annotator])
+        habits = own_habits(seen, train, crowd_habits(seen, train))
+        return np.einsum("qk,qkl->ql", plain.predict(test), habits[test.annotator])
 
 
 class Model(NamedTuple):
@@ -89,20 +80,19 @@ class Model(NamedTuple):
     said: Floats
     weighted: bool = False
 
-    def predict(self, crowd: Crowd) -> Floats:
+    def predict(self, annotations: Annotations) -> Floats:
         """The truth as the others see it, (R, K)."""
-        p = self._posterior(crowd)
-        return p.reshape(len(p), -1, len(crowd.annotations.labels)).sum(axis=1)
+        p = self._posterior(annotations)
+        return p.reshape(len(p), -1, len(annotations.labels)).sum(axis=1)
 
-    def predict_own(self, train: Crowd, test: Crowd) -> Floats:
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
-        p, who = self._posterior(test), test.annotations.annotator
+        p, who = self._posterior(test), test.annotator
         K = self.said.shape[2]
         return np.stack([np.einsum("qh,qh->q", p, self.said[who, :, k]) for k in range(K)], axis=1)
 
-    def _posterior(self, crowd: Crowd) -> Floats:
+    def _posterior(self, a: Annotations) -> Floats:
         """p(h | others), (R, H)."""
-        a = crowd.annotations
         N, H = len(a.items), len(self.prior)
         with np.errstate(divide="ignore"):
             log_said, log_prior = np.log(self.said), np.log(self.prior)

@@ -31,10 +31,9 @@ from slencodings.files.formats import columns_of, quote, shown
 from slencodings.files.locate import Source, locate, read_tool, scan
 from slencodings.files.write import disk_errors
 from slencodings.opinion import Opinion
-from slencodings.tables.arrays import from_table
+from slencodings.tables.arrays import read_annotations
 from slencodings.tables.rows import Reading
 from slencodings.trust import learn_trust
-from slencodings.trust.value import stated_confidence
 
 Floats = NDArray[np.float64]
 
@@ -45,14 +44,10 @@ class Told(NamedTuple):
     Attributes
     ----------
     annotations : Annotations; confidence taken at its word where its scale is known
-    stated : (R,), confidence as it stands in the file, on its own scale; None if there is none
-    reliability : (R,), None if there is none
     truth : (N, K), what is known to be true of each item, NaN where nothing is; None if not asked
     """
 
     annotations: Annotations
-    stated: Floats | None
-    reliability: Floats | None
     truth: Floats | None
 
 
@@ -86,29 +81,19 @@ def read_crowd(
                 say("columns", shown(reading))
                 step("checking", None, "")
                 reading = with_typed_labels(reading, crowd)
-                chosen = reading.columns
-                crowd = _complete(crowd, chosen, reading.missing, say)
-                common: dict[str, Any] = {
-                    **{
-                        role: chosen[role]
-                        for role in ("item", "label", "annotator") & chosen.keys()
-                    },
-                    "labels": reading.labels,
-                    "missing": reading.missing,
-                    "duplicates": reading.duplicates,
-                }
-                told = _told(crowd, chosen, reading.confidence_scale, common, say)
-            a = told.annotations
+                crowd = _complete(crowd, reading, say)
+                a = read_annotations(crowd, reading)
+            if reading.confidence_scale is None and a.stated is not None:
+                _note_scale(a.stated, say)
             say(
                 "read",
                 f"{found.name}: {len(a.item):,} annotations of {len(a.items):,} items by "
                 f"{len(a.annotators):,} annotators, {len(a.labels):,} labels",
             )
+            truth = None
             if gold is not None:
-                told = told._replace(
-                    truth=_truth(connection, found, kind, gold, str(reading.item), a)
-                )
-            return {"told": told}
+                truth = _truth(connection, found, kind, gold, str(reading.item), a)
+            return {"told": Told(a, truth)}
 
         return watch(connection, work, progress)["told"]
 
@@ -126,24 +111,22 @@ def weigh(
     which `progress` tells how far it is.
     """
     a = told.annotations
-    if told.reliability is not None:
-        r = told.reliability
+    if a.reliability is not None:
         rows = np.bincount(a.annotator, minlength=len(a.annotators))
-        trusted = np.bincount(a.annotator, r, len(a.annotators)) / np.maximum(rows, 1)
-        return sle(a, reliability=r), trusted, float(np.median(a.uncertainty))
-    trust = learn_trust(a, told.stated, rng=seed, progress=progress)
+        trusted = np.bincount(a.annotator, a.reliability, len(a.annotators)) / np.maximum(rows, 1)
+        return sle(a), trusted, float(np.median(a.uncertainty))
+    trust = learn_trust(a, rng=seed, progress=progress)
     votes, held_out = trust.losses["votes"], trust.losses.get("held_out", math.nan)
     say("learned", f"trust: held-out vote log-loss {votes:.3f} (votes) -> {held_out:.3f}")
     trusted = np.asarray(list(trust.reliability.values()))
-    stated = stated_confidence(a, told.stated)
-    doubt = float(np.median(trust.uncertainty(stated, trusted[a.annotator])))
-    return trust.opinion(a, told.stated), trusted, doubt
+    doubt = float(np.median(trust.uncertainty(trust.confidence(a), trusted[a.annotator])))
+    return trust.opinion(a), trusted, doubt
 
 
-def _complete(crowd: Relation, chosen: dict[str, Any], missing: str, say: Say) -> Relation:
+def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
     """The rows that have every number, if the others are to be dropped."""
-    numbers = [name for role in readers.NUMBERS for name in columns_of(chosen.get(role))]
-    if missing != "drop" or not numbers:
+    numbers = [name for role in readers.NUMBERS for name in columns_of(getattr(reading, role))]
+    if reading.missing != "drop" or not numbers:
         return crowd
     there = [f"({quote(n)} IS NOT NULL AND NOT isnan({quote(n)}::DOUBLE))" for n in numbers]
     kept = crowd.filter(" AND ".join(there))
@@ -153,37 +136,15 @@ def _complete(crowd: Relation, chosen: dict[str, Any], missing: str, say: Say) -
     return kept
 
 
-def _told(
-    crowd: Relation,
-    chosen: dict[str, Any],
-    scale: tuple[float, float] | None,
-    common: dict[str, Any],
-    say: Say,
-) -> Told:
-    """Annotations, stated confidence and reliability; every number is checked by `from_table`."""
-
-    def number(role: str) -> Floats:
-        return from_table(crowd, **common, uncertainty=chosen[role]).uncertainty
-
-    reliability = number("reliability") if "reliability" in chosen else None
-    if "uncertainty" in chosen:
-        a = from_table(crowd, **common, uncertainty=chosen["uncertainty"])
-        return Told(a, None, reliability, None)
-    if "confidence" not in chosen:
-        return Told(from_table(crowd, **common), None, reliability, None)
-    confidence = {"confidence": chosen["confidence"]}
-    a = from_table(crowd, **common, **confidence, confidence_scale=lambda c: c)
-    stated = a.uncertainty
-    if scale is None and not (stated.min(initial=0) >= 0 and stated.max(initial=1) <= 1):
-        low, high = stated.min(), stated.max()
+def _note_scale(stated: Floats, say: Say) -> None:
+    """Tell if confidence is on a scale whose ends nobody named."""
+    low, high = stated.min(initial=np.inf), stated.max(initial=-np.inf)
+    if low < 0 or high > 1:
         say(
             "note",
             f"confidence runs from {low:g} to {high:g}; its worth is learned, and "
             f"--confidence-scale {low:g}-{high:g} also takes it at its word",
         )
-        return Told(from_table(crowd, **common), stated, reliability, None)
-    a = from_table(crowd, **common, **confidence, confidence_scale=scale or (0, 1))
-    return Told(a, stated, reliability, None)
 
 
 def _truth(

@@ -355,8 +355,7 @@ def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
     columns = {role: spec for role, spec in reading.columns.items() if role != "reliability"}
     # Only confidence that was stated can be compared, so what is missing is not trusted here.
     absent = "error" if reading.missing == "error" else "drop"
-    stated = from_table(crowd, **columns, confidence_scale=lambda c: c, missing=absent)
-    learned = calibrate(stated, stated.uncertainty)
+    learned = calibrate(from_table(crowd, **columns, confidence_scale=None, missing=absent))
     say("learned", f"what stated confidence is worth:\n{learned}")
     return learned
 

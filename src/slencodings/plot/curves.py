@@ -146,7 +146,7 @@ def _people(ax: Canvas, columns: list[list[Any]], most: int) -> Axes:
     if not rows:
         raise ValueError(
             f"nobody of the {len(columns[0])} annotators stated confidence and shares items with "
-            "others, so there is nothing to draw. Pass `stated` to describe_annotators."
+            "others, so there is nothing to draw. Read it: from_table(..., confidence='sure')."
         )
     x, y = (np.asarray([row[i] for row in rows], dtype=float) for i in (0, 1))
     _square(ax) if np.all((x >= 0) & (x <= 1)) else _frame(ax)

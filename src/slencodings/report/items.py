@@ -22,7 +22,6 @@ _PRIOR_WEIGHT = 2.0
 
 def describe_items(
     annotations: Annotations,
-    stated: Floats | None,
     weighed: Weighed,
     without: Without,
     why: Any,
@@ -54,7 +53,7 @@ def describe_items(
                 "conflict": _round(conflict[i]),
                 "belief": [[int(k), _round(b[i, k])] for k in top],
                 "annotations": [
-                    _vote(a, stated, weighed, without, q, people) for q in votes[heaviest].tolist()
+                    _vote(a, weighed, without, q, people) for q in votes[heaviest].tolist()
                 ],
             }
         )
@@ -94,7 +93,6 @@ def choose(a: Annotations, u: Floats, conflict: Floats, seed: int) -> tuple[Ints
 
 def _vote(
     a: Annotations,
-    stated: Floats | None,
     weighed: Weighed,
     without: Without,
     q: int,
@@ -111,7 +109,7 @@ def _vote(
         people.setdefault(who, len(people)),
         label,
         _round(a.y[q][label]) if a.soft else 1,
-        None if stated is None else _round(stated[q]),
+        None if a.stated is None else _round(a.stated[q]),
         _round(_PRIOR_WEIGHT * weighed.weight[q], 3),
         int(without.leader[at]),
         _round(without.probability[at]),

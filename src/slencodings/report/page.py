@@ -22,8 +22,6 @@ def make_page(read: Read, page: str, *, command: str, **how: Any) -> None:
     told = read()
     found = summarise(
         told.annotations,
-        told.stated,
-        reliability=told.reliability,
         name=", ".join("standard input" if name == "-" else name for name in read.source),
         made={"command": command},
         progress=lambda what, done, total: read.progress(what, done, total, "steps"),

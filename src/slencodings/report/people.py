@@ -12,7 +12,7 @@ from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.report.items import NAME_LETTERS
 from slencodings.report.names import shown
-from slencodings.report.weighed import Floats, Ints, Weighed, Without, has_names
+from slencodings.report.weighed import Ints, Weighed, Without, has_names
 
 # Annotators that are listed, and those in the picture of who agrees with whom.
 MOST_LISTED, MOST_PAIRED = 500, 25
@@ -34,8 +34,6 @@ NOT_SHARED = (
 
 def describe_people(
     annotations: Annotations,
-    stated: Floats | None,
-    reliability: Any,
     weighed: Weighed,
     without: Without,
     seed: int,
@@ -52,8 +50,6 @@ def describe_people(
     said = judgments(a).shared()
     roster = describe_annotators(
         a,
-        stated,
-        reliability=reliability,
         estimates=[*fitted, "agreement", "kappa"],
         sort="annotations",
         groups=_GROUPS if small else 0,

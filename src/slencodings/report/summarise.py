@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from slencodings.aggregate import krippendorff_alpha
 from slencodings.annotations import Annotations
@@ -18,7 +17,7 @@ from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import MOST_LABELS, describe_people
-from slencodings.report.weighed import Floats, Weighed, has_names, weigh, without_each
+from slencodings.report.weighed import Weighed, has_names, weigh, without_each
 from slencodings.triage import triage
 
 Progress = Callable[[str, int, int], None]
@@ -45,7 +44,6 @@ _NEXT, _ASKED = 25, 5
 
 def summarise(
     annotations: Annotations,
-    stated: ArrayLike | None = None,
     *,
     reliability: Any = None,
     target: float = 0.2,
@@ -63,8 +61,7 @@ def summarise(
 
     Parameters
     ----------
-    stated : array (R,), confidence on any scale; 1 - uncertainty when absent
-    reliability : as in `Annotations.per_annotation`; learned from the crowd when absent
+    reliability : as in `Annotations.per_annotation`; learned from the crowd when none came
     target, conflict : as in `triage`: what is too uncertain, and what is a conflict
     name : of the crowd, for the title
     made : how the report was made, such as {"command": "sle report crowd.csv"}
@@ -83,11 +80,8 @@ def summarise(
     """
     from slencodings import __version__
 
-    a = annotations
-    x = None if stated is None else np.asarray(stated, dtype=float)
-    if x is None and len(np.unique(a.uncertainty)) > 1:
-        x = np.round(1 - a.uncertainty, 12)
-    weighed = weigh(a, x, reliability, seed, lambda n, of: progress("learning", n, of))
+    a = annotations.completed(reliability)
+    weighed = weigh(a, seed, lambda n, of: progress("learning", n, of))
     plan = triage(
         weighed.opinion,
         a,
@@ -97,25 +91,21 @@ def summarise(
         conflict=conflict,
     )
     without = without_each(a, weighed)
-    items = describe_items(a, x, weighed, without, plan.why, seed)
-    people = describe_people(
-        a, x, reliability, weighed, without, seed, lambda n, of: progress("annotators", n, of)
-    )
+    items = describe_items(a, weighed, without, plan.why, seed)
+    people = describe_people(a, weighed, without, seed, lambda n, of: progress("annotators", n, of))
     return {
         "title": shown([name], 80)[0] if name else "",
-        "crowd": _glance(a, x, weighed, plan.why, seed) | {"target": target, "conflict": conflict},
+        "crowd": _glance(a, weighed, plan.why, seed) | {"target": target, "conflict": conflict},
         "items": items,
         "annotators": people,
         "labels": describe_labels(a, weighed.opinion, seed),
-        "compared": _compared(a, x, reliability, seed, progress),
+        "compared": _compared(a, seed, progress),
         "next": _next(plan, has_names(a)),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }
 
 
-def _glance(
-    a: Annotations, stated: Floats | None, weighed: Weighed, why: Any, seed: int
-) -> dict[str, Any]:
+def _glance(a: Annotations, weighed: Weighed, why: Any, seed: int) -> dict[str, Any]:
     """Sizes, agreement and how open the items are."""
     per_item = np.bincount(a.item, minlength=len(a.items))
     alpha = None
@@ -134,7 +124,7 @@ def _glance(
         "annotations": len(a.item),
         "labels": len(a.labels),
         "soft": a.soft,
-        "stated": stated is not None,
+        "stated": a.stated is not None,
         "per_item": {
             "mean": round(float(per_item.mean()), 2) if len(per_item) else 0.0,
             "least": int(per_item.min()) if len(per_item) else 0,
@@ -151,9 +141,7 @@ def _glance(
     }
 
 
-def _compared(
-    a: Annotations, stated: Floats | None, reliability: Any, seed: int, progress: Progress
-) -> dict[str, Any]:
+def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
     """How well well-known encodings predict held-out votes."""
     n = np.bincount(a.item, minlength=len(a.items))
     shared = np.flatnonzero(n > 1)
@@ -172,19 +160,15 @@ def _compared(
     # Only these items, as methods take time for every item there is.
     some = a.rows(rows)
     some = replace(some, item=np.searchsorted(kept, some.item), items=a.items[kept])
-    r = None if reliability is None else a.per_annotation(reliability)[rows]
-    known = stated is not None, bool(len(np.unique(a.uncertainty)) > 1)
     skip = {
         "Dawid-Skene": not has_names(a),
         "MACE": not has_names(a),
-        "SLE, stated confidence": not known[1],
-        "SLE, calibrated confidence": not known[0],
-        "SLE, given reliability": reliability is None,
+        "SLE, stated confidence": len(np.unique(a.uncertainty)) == 1,
+        "SLE, calibrated confidence": a.stated is None,
+        "SLE, given reliability": a.reliability is None,
     }
     found = compare(
         some,
-        None if stated is None else stated[rows],
-        reliability=r,
         methods=[method for method in METHODS if not skip.get(method)],
         # What people confuse with what takes the square of the labels to learn.
         folds=5 if len(a.labels) <= MOST_LABELS else 2,

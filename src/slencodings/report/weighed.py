@@ -14,7 +14,6 @@ from slencodings.annotations import Annotations
 from slencodings.opinion import Opinion
 from slencodings.tables.fuse import MOST_MEANT
 from slencodings.trust import Trust, learn_trust
-from slencodings.trust.value import stated_confidence
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -63,8 +62,6 @@ def told_apart(annotations: Annotations) -> Annotations:
 
 def weigh(
     annotations: Annotations,
-    stated: Floats | None,
-    reliability: Any,
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Weighed:
@@ -74,22 +71,19 @@ def weigh(
     """
     a, K = annotations, len(annotations.labels)
     shared = bool(np.any(np.bincount(a.item, minlength=1) > 1))
-    if reliability is None and shared:
-        trust = learn_trust(a, stated, meaning=K <= MOST_MEANT, rng=seed, progress=progress)
-        w = trust.annotation_worth(a, stated)
+    if a.reliability is None and shared:
+        trust = learn_trust(a, meaning=K <= MOST_MEANT, rng=seed, progress=progress)
+        w = trust.annotation_worth(a)
         r = trust.worth / (1 + trust.worth)
-        doubt = trust.uncertainty(stated_confidence(a, stated), r[a.annotator])
+        doubt = trust.uncertainty(trust.confidence(a), r[a.annotator])
         opinion = opinions(a, w, trust.meaning, trust.base_rate)
         return Weighed(opinion, w, trust.meaning, r, _median(doubt), trust, "learned")
-    c = certainty(a, reliability=reliability)
+    c = certainty(a)
     w = c / (1 - c)  # smoothing keeps c below 1
-    per_row, n = (
-        a.per_annotation(reliability),
-        np.bincount(a.annotator, minlength=len(a.annotators)),
-    )
-    r = np.bincount(a.annotator, per_row, len(n)) / np.maximum(n, 1)
+    n = np.bincount(a.annotator, minlength=len(a.annotators))
+    r = np.bincount(a.annotator, a.per_annotation(None), len(n)) / np.maximum(n, 1)
     opinion = opinions(a, w, np.eye(K), np.full(K, 1 / K))
-    how = "alike" if reliability is None else "given"
+    how = "alike" if a.reliability is None else "given"
     return Weighed(opinion, w, np.eye(K), r, _median(a.uncertainty), None, how)
 
 

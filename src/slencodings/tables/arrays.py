@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, shared_base_rate
 from slencodings.choices import Duplicates, Missing
@@ -15,7 +17,9 @@ from slencodings.tables.columns import (
     ANNOTATOR,
     ITEM,
     LABEL,
+    RELIABILITY,
     ROW,
+    STATED,
     UNCERTAINTY,
     Frame,
     is_spark,
@@ -36,6 +40,7 @@ def from_table(
     uncertainty: Any = None,
     confidence: Any = None,
     confidence_scale: Any = (0, 1),
+    reliability: Any = None,
     labels: Sequence[Any] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "all",
@@ -43,8 +48,9 @@ def from_table(
     """Read a table into arrays, for methods that learn from the crowd as a whole.
 
     The arguments are those of `fuse_table`. Rows without a label are left out and their items
-    stay; the others keep their order. Reliability is not part of what was said: pass it to the
-    method that uses it.
+    stay; the others keep their order. What stands in the table of confidence is kept as `stated`,
+    and of reliability as `reliability`. With confidence_scale=None confidence is taken at its word
+    if all of it lies in [0, 1], else there is no uncertainty.
 
     Examples
     --------
@@ -60,11 +66,19 @@ def from_table(
         uncertainty=uncertainty,
         confidence=confidence,
         confidence_scale=confidence_scale,
+        reliability=reliability,
         labels=labels,
         missing=missing,
         duplicates=duplicates,
     )
-    rows = read_rows(_in_memory(table), reading, ordered=True)
+    return read_annotations(table, reading)
+
+
+def read_annotations(table: Any, reading: Reading) -> Annotations:
+    """What `from_table` does; of confidence whose scale is not said, see there."""
+    scale, annotator = reading.confidence_scale, reading.annotator
+    as_stated = replace(reading, confidence_scale=_as_stated) if scale is None else reading
+    rows = read_rows(_in_memory(table), as_stated, ordered=True)
     said = probability(0) if rows.soft else LABEL
     frame, items = _coded(rows.frame, ITEM, "sle_i")
     spoken = frame.filter(~nw.col(said).is_null())
@@ -76,7 +90,7 @@ def from_table(
         spoken = look_up(spoken, LABEL, place, "sle_y")
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
     codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
-    arrays = to_arrays(spoken.select(ROW, *codes, *y, UNCERTAINTY))
+    arrays = to_arrays(spoken.select(ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY))
     order = np.argsort(arrays[ROW])
     in_order = {name: values[order] for name, values in arrays.items()}
     if any(np.isnan(in_order[c].astype(float)).any() for c in ("sle_i", y[0])):
@@ -90,17 +104,38 @@ def from_table(
         who = np.nan_to_num(in_order["sle_m"].astype(float), nan=nobody).astype(np.intp)
         if (who == nobody).any():
             annotators = np.asarray([*annotators, None], dtype=object)
+    u, stated = in_order[UNCERTAINTY].astype(float), None
+    if reading.confidence is not None:
+        stated = _trusted(in_order[STATED].astype(float), scale)
+        if scale is None:
+            literal = np.all((stated >= 0) & (stated <= 1))
+            u = 1 - stated if literal else np.zeros(len(stated))
     return Annotations(
         item=in_order["sle_i"].astype(np.intp),
         annotator=who,
         y=np.stack([in_order[c] for c in y], axis=-1)
         if rows.soft
         else in_order["sle_y"].astype(np.intp),
-        uncertainty=in_order[UNCERTAINTY].astype(float),
+        uncertainty=u,
         items=items,
         annotators=annotators,
         labels=_names(rows.labels),
+        stated=stated,
+        reliability=None if reading.reliability is None else in_order[RELIABILITY].astype(float),
     )
+
+
+def _as_stated(confidence: Any) -> Any:
+    return confidence
+
+
+def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:
+    """Stated confidence; what is missing is trusted, so the surest there is."""
+    if scale is None or callable(scale):
+        surest = np.fmax.reduce(stated, initial=-np.inf)
+    else:
+        surest = float(scale[1])
+    return np.where(np.isnan(stated), surest, stated)
 
 
 def _in_memory(table: Any) -> Any:

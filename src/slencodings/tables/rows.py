@@ -104,7 +104,10 @@ class Rows(NamedTuple):
 def read_rows(
     table: Any, reading: Reading, *, trust: Trust | None = None, ordered: bool = False
 ) -> Rows:
-    """Read and check the annotations of a table; `ordered` keeps the row numbers in ROW."""
+    """Read and check the annotations of a table.
+
+    `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt.
+    """
     check_word("missing", reading.missing, Missing)
     check_word("duplicates", reading.duplicates, Duplicates)
     if trust is not None:
@@ -157,7 +160,8 @@ def read_rows(
         frame = _normalised(frame, answered)
     else:
         frame, labels = _whole_numbers(frame, labels)
-    frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY)).drop(STATED)
+    frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
+    frame = frame if ordered else frame.drop(STATED)
     certain = _certain(trust)
     frame = _without_missing(frame, answered, reading.missing, annotator is not None, certain)
     if reading.duplicates != "all":

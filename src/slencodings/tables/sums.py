@@ -212,7 +212,7 @@ def _learned_worth(frame: Frame, trust: Trust) -> Frame:
         worth = nw.col(WORTH).fill_null(typical)
         worth = nw.when(nw.col(ANNOTATOR).is_null()).then(nobody).otherwise(worth)
     stated = nw.col(UNCERTAINTY)
-    # Rounded as `stated_confidence` does.
+    # Rounded as `Annotations.confidence` is.
     stated = (1 - stated).round(12) if trust.from_uncertainty else stated
     return frame.with_columns((worth * trust.share_at(stated)).alias(WORTH))
 

@@ -102,4 +102,5 @@ def not_yet(r: Floats, item: Ints, annotator: Ints, size: int) -> Ints:
 def per_annotator(annotations: Annotations, reliability: Any) -> Floats:
     """Reliability as one number per annotator (M,), checked as `per_annotation` does."""
     everybody = np.arange(len(annotations.annotators))
-    return replace(annotations, item=everybody, annotator=everybody).per_annotation(reliability)
+    once = replace(annotations, item=everybody, annotator=everybody, reliability=None)
+    return once.per_annotation(reliability)

@@ -6,17 +6,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from slencodings.annotations import Annotations
 from slencodings.trust import objective
 from slencodings.trust.objective import Floats, Parts, Ridge
-from slencodings.trust.value import Trust, stated_confidence
+from slencodings.trust.value import Trust
 
 
 def learn_trust(
     annotations: Annotations,
-    stated: ArrayLike | None = None,
     *,
     by_annotator: bool = True,
     by_confidence: bool = True,
@@ -31,11 +29,11 @@ def learn_trust(
     minimise sum_q - y_q . log P_q + ridges,   P_q = (sum w v + a) / (sum w + 1) over the others,
     w = exp(t + t_annotator + t_level),   v = y C,   a = label frequencies
 
-    Items with one annotation teach nothing. `objective` has the formulas in full.
+    Levels are those of `annotations.confidence`; a constant has none. Items with one annotation
+    teach nothing. `objective` has the formulas in full.
 
     Parameters
     ----------
-    stated : array (R,), finite, any scale; 1 - uncertainty when absent. A constant has no levels
     by_annotator, by_confidence, meaning : which parts to learn
     ridge : how strongly to hold back each part; chosen on held-out items when absent
     max_levels : if more values than these are stated, as many of their quantiles are the levels
@@ -64,7 +62,7 @@ def learn_trust(
         raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")
     levels, level = np.zeros(0), np.zeros(len(item), dtype=np.intp)
     if by_confidence:
-        x = stated_confidence(annotations, stated)
+        x = annotations.confidence
         levels = _levels(x[paired], max_levels)
         level = np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
     levels = levels if len(levels) > 1 else np.zeros(0)
@@ -99,7 +97,7 @@ def learn_trust(
         base_rate=a,
         ridge=ridge,
         losses={name: float(loss) for name, loss in losses.items()},
-        from_uncertainty=stated is None,
+        from_uncertainty=annotations.stated is None,
         converged=converged,
     )
 

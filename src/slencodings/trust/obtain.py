@@ -37,12 +37,11 @@ def learn_from(
     """
     # Only confidence that was stated can be compared, so what is missing is not trusted here.
     absent = "error" if missing == "error" else "drop"
-    said = from_table(table, **columns, confidence_scale=lambda c: c, missing=absent, **how)
-    stated = said.uncertainty if "confidence" in columns else None
+    said = from_table(table, **columns, confidence_scale=None, missing=absent, **how)
     step("learning", None, "")
     few = len(said.labels) <= most_meant
     try:
-        trust = learn_trust(said, stated, meaning=few, rng=seed, progress=progress)
+        trust = learn_trust(said, meaning=few, rng=seed, progress=progress)
     except ValueError as error:
         raise ValueError(f"{error} Pass trust='none' to fuse without learning.") from error
     _tell(trust, say)

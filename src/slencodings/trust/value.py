@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.opinion import Opinion
@@ -43,7 +43,7 @@ class Trust:
     ridge : how strongly each part was held back
     losses : mean held-out vote log-loss: "votes" at one pseudo-count each and W = 2, "learned" on
         the annotations it was learned from, "held_out" on items left out while choosing ridges
-    from_uncertainty : whether stated confidence is 1 - uncertainty of the annotations
+    from_uncertainty : whether confidence is 1 - uncertainty, as nobody stated any
     converged : whether learning came to an end
     """
 
@@ -91,22 +91,28 @@ class Trust:
         """Uncertainty of stated confidence for the typical annotator: a `confidence_scale`."""
         return self.uncertainty(stated)
 
-    def annotation_worth(self, annotations: Annotations, stated: ArrayLike | None = None) -> Floats:
+    def annotation_worth(self, annotations: Annotations) -> Floats:
         """What each annotation is worth, (R,), per unit of prior weight; c = w / (1 + w)."""
         known = self._known()
         names = annotations.annotators.tolist()
         worth = np.asarray([known.get(name, self.typical_worth) for name in names])
         if not len(self.levels):
             return worth[annotations.annotator]
-        if stated is None and not self.from_uncertainty:
+        return worth[annotations.annotator] * self.share_at(self.confidence(annotations))
+
+    def confidence(self, annotations: Annotations) -> Floats:
+        """The confidence of each annotation, (R,), as it was learned: as stated, or 1 - u."""
+        if self.from_uncertainty:
+            return replace(annotations, stated=None).confidence
+        if annotations.stated is None and len(self.levels):
             raise ValueError(
                 "`stated` is needed, as this trust was learned with stated confidence; none came. "
-                f"Pass one of the levels for each annotation: {_some(self.levels.tolist())}."
+                f"Give each annotation one of the levels {_some(self.levels.tolist())}: "
+                "dataclasses.replace(annotations, stated=...)."
             )
-        x = stated_confidence(annotations, stated)
-        return worth[annotations.annotator] * self.share_at(x)
+        return annotations.confidence
 
-    def read(self, annotations: Annotations, stated: ArrayLike | None = None) -> Annotations:
+    def read(self, annotations: Annotations) -> Annotations:
         """The annotations as they are to be understood: y = meaning, u = 1 / (1 + w).
 
         `aggregate.sle(trust.read(annotations), smoothing=0, base_rate=trust.base_rate)` is
@@ -115,10 +121,11 @@ class Trust:
         y, C = self._labelled(annotations).y, self.meaning
         if not np.array_equal(C, np.eye(len(C))):
             y = y @ C if annotations.soft else C[y]
-        u = 1 / (1 + self.annotation_worth(annotations, stated))
-        return replace(annotations, y=y, uncertainty=u, labels=self.labels)
+        u = 1 / (1 + self.annotation_worth(annotations))
+        plain = replace(annotations, stated=None, reliability=None)
+        return replace(plain, y=y, uncertainty=u, labels=self.labels)
 
-    def opinion(self, annotations: Annotations, stated: ArrayLike | None = None) -> Opinion:
+    def opinion(self, annotations: Annotations) -> Opinion:
         """One opinion for every item, (N,): `fuse(discount(encode(y C, u), r))`.
 
         b_i = sum_q w_q y_q C / T,   u_i = 1 / T,   T = sum_q w_q + 1
@@ -132,12 +139,12 @@ class Trust:
         >>> learn_trust(crowd, meaning=False).opinion(crowd).belief.argmax(axis=1)
         array([0, 1])
         """
-        w = self.annotation_worth(annotations, stated)
+        w = self.annotation_worth(annotations)
         E = self._labelled(annotations).sums(w) @ self.meaning
         T = np.bincount(annotations.item, w, len(annotations.items)) + 1
         return Opinion(E / T[:, None], 1 / T, np.tile(self.base_rate, (len(T), 1)))
 
-    def log_loss(self, annotations: Annotations, stated: ArrayLike | None = None) -> Floats:
+    def log_loss(self, annotations: Annotations) -> Floats:
         """Log-loss of each annotation, predicted by the others on its item, (R,); nan if alone.
 
         loss_q = - sum_k y_qk log P_qk,   P_q = (sum w y C + a) / (sum w + 1) over the others;
@@ -146,7 +153,7 @@ class Trust:
         y = self._labelled(annotations).y
         everybody = np.zeros(len(y), dtype=np.intp)
         votes = objective.votes(annotations.item, everybody, everybody, y, self.base_rate, 1, 1)
-        w = self.annotation_worth(annotations, stated)[votes.row]
+        w = self.annotation_worth(annotations)[votes.row]
         loss = np.full(len(y), np.nan)
         loss[votes.row] = objective.losses(votes, w, self.meaning)
         return loss
@@ -284,24 +291,6 @@ class Trust:
         at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
         y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
         return replace(annotations, y=y, labels=self.labels)
-
-
-def stated_confidence(annotations: Annotations, stated: ArrayLike | None) -> Floats:
-    """Stated confidence, (R,); 1 - u is rounded, as 1 - (1 - 0.3) is not 0.3."""
-    R = len(annotations.item)
-    x = np.round(1 - annotations.uncertainty, 12) if stated is None else _floats(stated)
-    if x.shape != (R,):
-        raise ValueError(
-            f"`stated` needs one confidence for each of the {R} annotations, ({R},); "
-            f"shape {x.shape} came."
-        )
-    bad = np.flatnonzero(~np.isfinite(x))
-    if len(bad):
-        raise ValueError(
-            f"`stated` must be finite numbers; {len(bad)} of {R} are not, "
-            f"first {x[bad[0]]} at row {bad[0]}. Leave those rows out, or fill in a level."
-        )
-    return x
 
 
 def _floats(values: Any) -> Floats:
