@@ -553,7 +553,7 @@ def test_stated_confidence_is_checked():
     c = read([1, 1, 2, 2], "abab", [0, 0, 1, 0])
     with pytest.raises(ValueError, match=r"one confidence for each of the 4 annotations"):
         describe_annotators(replace(c, stated=[0.5]))
-    with pytest.raises(ValueError, match=r"`stated` must be finite numbers; 1 of 4"):
+    with pytest.raises(ValueError, match=r"stated confidence must be finite numbers; 1 of 4"):
         describe_annotators(replace(c, stated=[0.5, np.nan, 1, 1]))
 
 

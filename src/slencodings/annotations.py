@@ -64,7 +64,7 @@ class Annotations:
         bad = np.flatnonzero(~np.isfinite(x))
         if len(bad):
             raise ValueError(
-                f"`stated` must be finite numbers; {len(bad)} of {R} are not, "
+                f"stated confidence must be finite numbers; {len(bad)} of {R} are not, "
                 f"first {x[bad[0]]} at row {bad[0]}. Leave those rows out, or fill in a level."
             )
         return x
