@@ -134,6 +134,23 @@ def test_sle_train_learns_from_text_with_any_objective(here, sle, objective):
     assert float(shown["micro_f1_gold"]) == 1
 
 
+def test_sle_train_does_not_learn_from_whom_the_file_does_not_trust(here, sle):
+    with open("crowd.csv", newline="") as file:
+        rows = [(*row[:3], 0.9) for row in list(csv.reader(file))[1:]]
+    liars = [(item, "liar", "no", 0) for item in {row[0] for row in rows}]
+    opinions = []
+    for name, some in {"without.csv": rows, "with.csv": rows + liars}.items():
+        with open(name, "w", newline="") as file:
+            csv.writer(file).writerows([("item", "annotator", "label", "reliability"), *some])
+        words = ("--features", "X.npz", "--model", "m.safetensors", "--epochs", "5")
+        code, _, err = sle("train", name, *words, "--predictions", "p.jsonl")
+        assert code == 0, err
+        with open("p.jsonl") as file:
+            opinions.append({row["item"]: row["probability_yes"] for row in map(json.loads, file)})
+    assert len(opinions[0]) == 60
+    assert opinions[0] == pytest.approx(opinions[1], abs=1e-4)
+
+
 def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, sle):
     (here / "m.safetensors").write_bytes(b"old")
     how = ["--features", "X.npz", "--model", "m.safetensors"]

@@ -200,7 +200,7 @@ def train(
     X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
-    given = "learned" if trust == "learned" else a.reliability
+    given = "learned" if trust == "learned" else None  # then that of each annotation counts
     to_opinions = objective in ("reverse_kl", "forward_kl")
     if a.reliability is not None and not to_opinions:
         read.say("note", f"{objective} learns from plain votes; reliability is not used")
