@@ -5,7 +5,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY := passive
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test quick check bench bench-full bench-peers clean
+.PHONY: demo test quick torture check bench bench-full bench-peers clean
 
 demo: .venv/demo-ready
 	$(BIN)/sle demo
@@ -16,6 +16,11 @@ test: .venv/dev-ready
 # The laws and units of everything but Spark, Dask, browsers, the site and networks.
 quick: .venv/dev-ready
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# What chance finds, not in CI: `make torture MINUTES=60`. Counts at the end; 1 if anything failed.
+MINUTES ?= 10
+torture: .venv/dev-ready
+	PYTHONPATH=src:tests $(BIN)/python -m torture --minutes $(MINUTES)
 
 check: .venv/dev-ready
 	scripts/check

@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 
 from slencodings.choices import Operator, Value
-from slencodings.tables.columns import MOST_COLUMNS
-from slencodings.tables.engines import (
+from slencodings.tables.columns import (
     ANNOTATOR,
     ITEM,
     LABEL,
@@ -44,7 +43,7 @@ from slencodings.tables.engines import (
     stacked,
     twins,
 )
-from slencodings.tables.rows import Rows
+from slencodings.tables.rows import MOST_COLUMNS, Rows
 
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust

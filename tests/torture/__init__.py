@@ -1,0 +1,49 @@
+"""What chance finds: new examples, tables, exports and kills until time is up (`make torture`).
+
+Each kind of trouble has a module with a function `turn(seed, until)`, which goes on until that
+time (of `time.monotonic`) and tells what it did.
+"""
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+
+# After so many a turn ends: there is enough to look into.
+MOST_FAILURES = 5
+
+
+def tell(what: str, count: int = 1) -> None:
+    """Note how many of what were done, in the file that the turn was given."""
+    _note({what: count})
+
+
+def fail(what: str) -> None:
+    """Note what failed, and how to see it again."""
+    _note({"failure": what})
+
+
+def _note(line: dict[str, object]) -> None:
+    with open(os.environ["SLENCODINGS_TOLD"], "a") as told:
+        told.write(json.dumps(line) + "\n")
+
+
+def again(what: str, law: Callable[[np.random.Generator], None], seed: int, until: float) -> None:
+    """Look at a law with new numbers until time is up, or until it is known not to hold."""
+    looked, failed = 0, 0
+    while failed < MOST_FAILURES and (now := time.monotonic()) < until:
+        done = looked
+        while time.monotonic() < now + 1:  # so often it is told how far we are
+            numbers = [seed, looked]
+            looked += 1
+            try:
+                law(np.random.default_rng(numbers))
+            except Exception:
+                failed += 1
+                where = f"{law.__module__}.{law.__name__}(np.random.default_rng({numbers}))"
+                fail(f"{where}\n{traceback.format_exc()}")
+                break
+        tell(what, looked - done)
