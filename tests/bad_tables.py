@@ -125,8 +125,8 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "a mapping that lacks some": (
         {},
         {"reliability": {"ann": 1.0}, "annotator": "who"},
-        r"`reliability` must know every annotator; those of 1 of 4 rows are not in it, first at "
-        r"row 1 \(from 0\), item 'a', annotator 'bob'\. Pass missing='drop'",
+        r"`reliability` must know every annotator; 1 of 4 rows are by one that it does not, first "
+        r"at row 1 \(from 0\), item 'a', annotator 'bob'\. Pass missing='drop'",
     ),
     "a mapping of another type": (
         {},

@@ -279,7 +279,10 @@ def test_spark_fuses_as_other_engines_do(engine: Engine, case: str) -> None:
         ),
         ({"label": "sad"}, "no column 'sad' for `label`.* label='said'"),
         ({"labels": ["no", "yes"]}, "16 of 48 rows do not, for example 'maybe', item 'i"),
-        ({"annotator": "who", "reliability": {"ann": 1.0}}, "those of 37 of 48 rows are not in it"),
+        (
+            {"annotator": "who", "reliability": {"ann": 1.0}},
+            "37 of 48 rows are by one that it does not",
+        ),
         ({"annotator": "who", "duplicates": "error"}, "20 rows repeat an earlier pair, such as"),
         ({"annotator": "who", "duplicates": "first"}, "need rows in an order, which pyspark"),
     ],

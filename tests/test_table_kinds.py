@@ -391,7 +391,8 @@ def test_a_mapping_may_know_thousands_of_annotators(engine: Engine) -> None:
     assert_close(codes.uncertainty, np.asarray(trusted))
     del skill["w74"]
     with pytest.raises(
-        ValueError, match=r"1 of 200 rows are not in it, first at row 2 \(from 0\), item 2"
+        ValueError,
+        match=r"1 of 200 rows are by one that it does not, first at row 2 \(from 0\), item 2",
     ):
         fuse_table(table, **NAMED, annotator="who", reliability=skill)
 

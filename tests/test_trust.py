@@ -549,7 +549,10 @@ def test_one_annotation_an_item_is_not_enough():
     ("stated", "words"),
     [
         ([1], r"`stated` needs one confidence for each of the 2 annotations, \(2,\); shape \(1,\)"),
-        ([1, np.nan], "stated confidence must be finite numbers; 1 of 2 are not, first nan at row 1"),
+        (
+            [1, np.nan],
+            "stated confidence must be finite numbers; 1 of 2 are not, first nan at row 1",
+        ),
     ],
 )
 def test_stated_confidence_is_checked(stated, words):

@@ -96,7 +96,10 @@ def encode(
     )
     with notes(quiet) as (tell, progress):
         # All that was learned is a detail of many lines.
-        say = tell if verbose else lambda what, text: None if what == "detail" else tell(what, text)
+        def say(what: str, text: str) -> None:
+            if verbose or what != "detail":
+                tell(what, text)
+
         if engine == "spark" and target is not None:
             from slencodings.files.spark import PATIENCE, encode_files
 

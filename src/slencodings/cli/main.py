@@ -280,17 +280,18 @@ def demo(
 
 def main() -> NoReturn:
     """Run a command; bad input ends in one message and exit code 1, a stop in 130 or 143."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Where a terminal knows ASCII only, help and labels are shown as far as they can be.
-        sys.stdout.reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
+    # Where a terminal knows ASCII only, help and labels are shown as far as they can be.
+    out: Any = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="replace")
     # Not `app()`, which turns a stop or a closed pipe into codes of its own.
     group: Any = typer.main.get_command(app)
     context: Any = None
     try:
         with group.make_context("sle", sys.argv[1:]) as context:
             group.invoke(context)
-        sys.stdout.flush()
+        out.flush()
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except KeyboardInterrupt:

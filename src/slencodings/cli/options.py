@@ -6,7 +6,7 @@ import ast
 import csv
 import re
 import shlex
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -153,8 +153,8 @@ def _typed(value: Any, option: Any) -> str:
     if value in (..., [...]):
         return option.metavar
     if isinstance(value, tuple):
-        return "-".join(f"{end:g}" for end in value)
-    listed = value if isinstance(value, list) else [value]
+        return "-".join(f"{end:g}" for end in cast("tuple[float, ...]", value))
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
     return shlex.quote(",".join("..." if word is ... else str(word) for word in listed))
 
 

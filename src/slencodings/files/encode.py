@@ -39,9 +39,14 @@ from slencodings.files.forms import lay_out
 from slencodings.files.locate import Source, locate, read_tool
 from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
 from slencodings.files.write import WRITERS, check_place, check_target, disk_errors, replacing
-from slencodings.tables.columns import ANNOTATOR, LABEL, probability
+from slencodings.tables.columns import typed_labels
+from slencodings.tables.engines import (
+    ANNOTATOR,
+    LABEL,
+    probability,
+)
 from slencodings.tables.fuse import MOST_MEANT, About, Fusing, add_rows
-from slencodings.tables.rows import Reading, Rows, count_duplicates, read_rows, typed_labels
+from slencodings.tables.rows import Reading, Rows, count_duplicates, read_rows
 from slencodings.trust.obtain import learn_from, load
 from slencodings.trust.value import Trust
 
@@ -365,8 +370,8 @@ def about_reading(reading: Reading, rows: Rows) -> About:
     about: About = {"columns": reading.columns}
     if reading.confidence is not None:
         as_stated = rows.trust is not None and not rows.trust.from_uncertainty
-        scale = reading.confidence_scale or (0, 1)
-        ends = list(scale) if isinstance(scale, tuple) else scale.to_rows()
+        scale: Any = reading.confidence_scale or (0, 1)
+        ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
         about["confidence_scale"] = "as stated" if as_stated else ends
     return about | {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
 
@@ -420,7 +425,8 @@ def _written(
 ) -> Generator[int]:
     """What `_write` does, but for taking its place, which is left for the end."""
     order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
-    ordered = relation.order(", ".join(map(quote, order)))  # noqa: F841 (the query reads it)
+    # DuckDB finds the variable by its name.
+    _ordered = relation.order(", ".join(map(quote, order)))
     target, how = job.target, job.writer
     assert target is not None, "there is something to write"
     if how == WRITERS[".parquet"]:
@@ -435,5 +441,5 @@ def _written(
             new = others.enter_context(replacing(other))
             new.write_text(text + "\n", encoding="utf-8")
         # We write beside the target ourselves; DuckDB would do so once more.
-        copy = f"COPY (FROM ordered) TO {literal(str(path))} ({how}, USE_TMP_FILE false)"
+        copy = f"COPY (FROM _ordered) TO {literal(str(path))} ({how}, USE_TMP_FILE false)"
         yield job.connection.execute(copy).fetchall()[0][0]

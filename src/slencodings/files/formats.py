@@ -16,7 +16,9 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from slencodings.choices import TableFormat, words
-from slencodings.tables.columns import check_names
+from slencodings.tables.engines import (
+    check_names,
+)
 from slencodings.tables.rows import Reading
 
 if TYPE_CHECKING:
@@ -96,8 +98,7 @@ def choose_columns(names: Sequence[str], reading: Reading) -> Reading:
 def shown(reading: Reading) -> str:
     """Which column plays which role, as people write it."""
     return ", ".join(
-        f"{role} = {', '.join(spec) if isinstance(spec, list) else spec}"
-        for role, spec in reading.columns.items()
+        f"{role} = {', '.join(columns_of(spec)) or spec}" for role, spec in reading.columns.items()
     )
 
 
@@ -126,7 +127,11 @@ def _meant(role: str, spec: Any, names: Sequence[str]) -> Any:
 
 def columns_of(spec: Any) -> list[str]:
     """The columns that a role is read from: none if it is a number."""
-    return [spec] if isinstance(spec, str) else spec if isinstance(spec, list) else []
+    return (
+        [spec]
+        if isinstance(spec, str)
+        else cast("list[str]", spec if isinstance(spec, list) else [])
+    )
 
 
 def format_of(path: Path) -> TableFormat:
@@ -278,7 +283,8 @@ def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, from its first line."""
     first = text.split("\n", 1)[0]
     delimiter = max(delimiters, key=first.count)
-    names = next(csv.reader(io.StringIO(text, newline=None), delimiter=delimiter), [])
+    lines = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter)
+    names: list[str] = next(lines, [])
     if not any(names):
         raise ValueError(f"the first line of {name} must name the columns; it is empty.")
     # An index without a name is what pandas puts first.

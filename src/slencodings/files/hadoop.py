@@ -12,15 +12,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from slencodings.files import formats as readers
 from slencodings.files.formats import columns_of
 from slencodings.files.locate import common_types
 from slencodings.tables.rows import Reading
 
-SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
-SUFFIXES |= {".jsonl": "json", ".ndjson": "json"}
+SUFFIXES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
 # Readers skip names with an underscore, so this may lie among the data.
 ABOUT = "_slencodings.json"
 
@@ -42,7 +48,7 @@ def find_files(spark: Any, sources: Sequence[str]) -> list[str]:
     found: list[str] = []
     for source in sources:
         path, system = _place(spark, source)
-        matches = system.globStatus(path) or []
+        matches: list[Any] = system.globStatus(path) or []
         if not matches:
             raise FileNotFoundError(f"there is no file {source!r}.")
         for match in matches:
@@ -190,7 +196,7 @@ def without_dots(table: Any, reading: Reading) -> tuple[Any, Reading]:
 
     def plain(spec: Any) -> Any:
         if isinstance(spec, list):
-            return [plain(name) for name in spec]
+            return [plain(name) for name in cast("list[Any]", spec)]
         return spec.replace(".", "_") if isinstance(spec, str) else spec
 
     named = [f"{_quote(name)} AS {_quote(plain(name))}" for name in table.columns]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import duckdb
 
@@ -29,10 +29,14 @@ Say: TypeAlias = Callable[[str, str], None]
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 # The extension of DuckDB for each kind of address, without which it does not know them.
-EXTENSIONS: dict[str, str] = dict.fromkeys(
-    ("s3", "s3a", "s3n", "gcs", "gs", "r2", "hf", "http", "https"), "httpfs"
-)
-EXTENSIONS |= dict.fromkeys(("az", "azure", "abfss"), "azure")
+EXTENSIONS = {
+    scheme: extension
+    for extension, schemes in {
+        "httpfs": "s3 s3a s3n gcs gs r2 hf http https",
+        "azure": "az azure abfss",
+    }.items()
+    for scheme in schemes.split()
+}
 SUFFIXES = (*(f".{f}" for f in words(TableFormat)), ".pq", ".ndjson")
 
 
@@ -235,8 +239,9 @@ def _has_extension(connection: Connection, scheme: str) -> bool:
 
 def _through_fsspec(connection: Connection, scheme: str, name: str) -> None:
     try:
-        import fsspec
+        import fsspec as imported
 
+        fsspec: Any = imported
         if not connection.filesystem_is_registered(scheme):
             connection.register_filesystem(fsspec.filesystem(scheme))
     except (ImportError, ValueError) as error:
@@ -310,7 +315,7 @@ def scan(connection: Connection, source: Source, format: TableFormat) -> Table:
         types = dict(zip(part.columns, map(str, part.types), strict=True))
         for file in files:
             # A key may be missing from some rows of a JSON file, but not from all.
-            lacks = set(head.names) - set(keys[file]) if keys else set()
+            lacks: set[str] = set(head.names) - set(keys[file]) if keys else set()
             schemas[file] = {name: type for name, type in types.items() if name not in lacks}
     return Table(schemas, parts)
 

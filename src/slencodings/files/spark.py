@@ -123,7 +123,7 @@ def session(master: str | None = None) -> Generator[Any]:
             "Spark is not installed here. Install it: pip install 'slencodings[spark]'"
         ) from error
     # Sessions are known to the thread that made them, and the context to all.
-    if running := SparkContext._active_spark_context:
+    if running := SparkContext._active_spark_context:  # pyright: ignore[reportPrivateUsage]
         if master not in (None, running.master):
             raise ValueError(
                 f"a session with {running.master} runs in this process; master={master!r} came. "

@@ -31,7 +31,12 @@ from slencodings import __version__
 from slencodings.files.duckdb import Connection, Relation, brief, literal, metadata
 from slencodings.files.formats import NUMBERS, columns_of, quote
 from slencodings.files.write import check_place
-from slencodings.tables.columns import ITEM, LABEL, Frame, some
+from slencodings.tables.engines import (
+    ITEM,
+    LABEL,
+    Frame,
+    some,
+)
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.rows import Reading, Rows, natural
 from slencodings.tables.sums import CERTAIN, COUNT, WORTH

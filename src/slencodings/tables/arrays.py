@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Opinion
-from slencodings.tables.columns import (
+from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
     LABEL,
@@ -140,7 +140,9 @@ def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:
 
 def _in_memory(table: Any) -> Any:
     """Rows of Dask and Spark, collected: they keep no order that could be numbered."""
-    frame = None if isinstance(table, Mapping) else nw.from_native(table, pass_through=True)
+    if isinstance(table, Mapping):
+        return cast("Any", table)
+    frame: Any = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         return frame.collect().to_native()
     if isinstance(frame, nw.LazyFrame) and is_spark(frame):

@@ -6,17 +6,32 @@ One pass counts all flaws; rows are searched only to show the first that has one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import add, and_, or_
+from operator import add
 from typing import Any, NamedTuple
 
 import narwhals as nw
 
 from slencodings.choices import Missing
 from slencodings.tables import columns as col
-from slencodings.tables.columns import ANNOTATOR, ITEM, LABEL, ROW, Frame
+from slencodings.tables import engines
+from slencodings.tables.engines import (
+    ANNOTATOR,
+    ITEM,
+    LABEL,
+    ROW,
+    Frame,
+)
 
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5
+
+
+def _both(x: nw.Expr, y: nw.Expr) -> nw.Expr:
+    return x & y
+
+
+def _either(x: nw.Expr, y: nw.Expr) -> nw.Expr:
+    return x | y
 
 
 class Flaw(NamedTuple):
@@ -70,23 +85,23 @@ def label_flaws(label: Any, labels: Sequence[Any] | None) -> list[Flaw]:
 
 def soft_flaws(label: Any, K: int) -> list[Flaw]:
     """Probabilities that are partly missing, negative, or do not sum to one."""
-    p = [nw.col(col.probability(k)) for k in range(K)]
-    known = col.fold(and_, (~x.is_null() for x in p))
+    p = [nw.col(engines.probability(k)) for k in range(K)]
+    known = engines.fold(_both, (~x.is_null() for x in p))
     return [
         Flaw(
-            ~known & col.fold(or_, (~x.is_null() for x in p)),
+            ~known & engines.fold(_either, (~x.is_null() for x in p)),
             f"the {K} probabilities of {label!r} must all be there, or none",
             "lack some",
             "Fill them with 0 if that is what is meant.",
         ),
         Flaw(
-            known & col.fold(or_, (x < 0 for x in p)),
+            known & engines.fold(_either, (x < 0 for x in p)),
             "probabilities must not be negative",
             f"have one in {label!r}",
             "Scores such as logits need a softmax first.",
         ),
         Flaw(
-            known & ((col.fold(add, p) - 1).abs() > _ROUNDING),
+            known & ((engines.fold(add, p) - 1).abs() > _ROUNDING),
             f"the probabilities of {label!r} must sum to 1",
             "do not",
             "Divide each row by its sum first.",
@@ -96,9 +111,11 @@ def soft_flaws(label: Any, K: int) -> list[Flaw]:
 
 def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
     """Base rates that are missing, negative, or do not sum to one."""
-    a = [nw.col(col.prior(k)) for k in range(K)]
-    unknown = col.fold(or_, (x.is_null() for x in a))
-    wrong = ((col.fold(add, a) - 1).abs() > _ROUNDING) | col.fold(or_, (x < 0 for x in a))
+    a = [nw.col(engines.prior(k)) for k in range(K)]
+    unknown = engines.fold(_either, (x.is_null() for x in a))
+    wrong = ((engines.fold(add, a) - 1).abs() > _ROUNDING) | engines.fold(
+        _either, (x < 0 for x in a)
+    )
     return [
         Flaw(
             unknown,
@@ -142,7 +159,7 @@ def number_flaws(value: col.Number, first: str, missing: Missing) -> list[Flaw]:
 def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
     """Count all flaws in one pass and raise the first that occurs, with a row that shows it."""
     (counts,) = zip(
-        *col.small(
+        *engines.small(
             frame.select(
                 nw.len().alias("rows"),
                 # Spark adds up numbers only.
@@ -168,10 +185,10 @@ def _where(frame: Frame, flaw: Flaw) -> str:
     """The first row with the flaw, in words; its number where the engine keeps an order."""
     names = frame.collect_schema().names()
     if ROW not in names:
-        frame = col.numbered(frame) or frame
+        frame = engines.numbered(frame) or frame
         names = frame.collect_schema().names()
     found = frame.filter(flaw.condition)
-    row = col.small((found.sort(ROW) if ROW in names else found).head(1))
+    row = engines.small((found.sort(ROW) if ROW in names else found).head(1))
     value = [repr(row[flaw.shown][0])] if flaw.shown else []
     at = [f"at row {row[ROW][0]} (from 0)"] if ROW in row else []
     ids = {"item": row[ITEM][0], "annotator": row.get(ANNOTATOR, [None])[0]}

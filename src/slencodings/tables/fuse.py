@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
@@ -28,13 +28,11 @@ from slencodings.choices import (
 )
 from slencodings.tables import sums
 from slencodings.tables.checks import Flaw, refuse_flaws
-from slencodings.tables.columns import (
+from slencodings.tables.columns import Number, identifier, number
+from slencodings.tables.engines import (
     ITEM,
     LABEL,
     Frame,
-    Number,
-    identifier,
-    number,
     open_table,
     some,
 )
@@ -123,8 +121,8 @@ def fuse_table(
     >>> opinions["probability_no"].round(2)
     array([0.01, 0.9 ])
     """
-    by_row = isinstance(base_rate, str) or (
-        isinstance(base_rate, Sequence) and all(isinstance(a, str) for a in base_rate)
+    by_row = isinstance(base_rate, Sequence) and all(
+        isinstance(a, str) for a in cast("Sequence[Any]", base_rate)
     )
     reading = Reading(
         item=item,
@@ -134,7 +132,7 @@ def fuse_table(
         confidence=confidence,
         confidence_scale=confidence_scale,
         reliability=reliability,
-        base_rate=base_rate if by_row else None,
+        base_rate=cast("Any", base_rate) if by_row else None,
         labels=labels,
         missing=missing,
         duplicates=duplicates,

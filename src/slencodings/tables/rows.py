@@ -6,18 +6,17 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
 from slencodings.choices import Duplicates, Format, Missing, check_word
 from slencodings.confidence import linear
 from slencodings.tables import columns as col
+from slencodings.tables import engines
 from slencodings.tables.checks import (
     Flaw,
     id_flaws,
@@ -27,7 +26,7 @@ from slencodings.tables.checks import (
     refuse_flaws,
     soft_flaws,
 )
-from slencodings.tables.columns import (
+from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
     LABEL,
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 # The roles that columns play.
 ROLES = ("item", "annotator", "label", "confidence", "uncertainty", "reliability")
-# A column per label; past this engines choke on their own queries.
-MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
@@ -116,18 +113,20 @@ def read_rows(
     numbers = [stated, _reliability(reading.reliability)]
     label, base_rate = _names(reading.label), _names(reading.base_rate)
     item, annotator, labels = reading.item, reading.annotator, reading.labels
-    frame, give_back = col.open_table(table, _wanted(item, label, annotator, base_rate, numbers))
+    frame, give_back = engines.open_table(
+        table, _wanted(item, label, annotator, base_rate, numbers)
+    )
     schema = frame.collect_schema()
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
     if trust is not None:
         labels = _trusted_names(trust, schema, annotator, None if soft else str(label), labels)
     if soft:
-        labels = _soft_names(frame, label, labels)
-        answers = col.soft_columns(schema, "label", label, len(labels), col.probability)
+        labels = col.soft_names(frame, label, labels)
+        answers = col.soft_columns(schema, "label", label, len(labels), engines.probability)
     else:
-        column, labels = _label_column(schema, str(label), labels)
+        column, labels = col.label_column(schema, str(label), labels)
         answers = [column.alias(LABEL)]
-    priors = _priors(frame, base_rate, labels)
+    priors = col.prior_columns(frame, base_rate, labels)
     mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
     frame = frame.select(
         col.identifier(schema, str(item)).alias(ITEM),
@@ -141,7 +140,7 @@ def read_rows(
     frame = _looked_up(frame, schema, mappings, annotator)
 
     K = len(labels or ())
-    answered = [col.probability(k) for k in range(K)] if soft else [LABEL]
+    answered = [engines.probability(k) for k in range(K)] if soft else [LABEL]
     counts = refuse_flaws(
         frame,
         [
@@ -155,7 +154,7 @@ def read_rows(
     )
     if labels is None:
         labels = _found_labels(frame, label, counts["rows"])
-    _check_count(labels, counts["rows"])
+    col.check_count(labels, counts["rows"])
     if soft:
         frame = _normalised(frame, answered)
     else:
@@ -180,7 +179,7 @@ def _as_learned(reading: Reading, trust: Trust) -> Reading:
         raise ValueError(
             "`trust` knows how reliable annotators are; `reliability` came too. Pass one of them."
         )
-    levels = col.some([f"{level:g}" for level in trust.levels], str)
+    levels = engines.some([f"{level:g}" for level in trust.levels], str)
     if levels and reading.uncertainty is None and reading.confidence is None:
         raise ValueError(
             f"this trust was learned with confidence, at levels {levels}; none came. Pass "
@@ -189,7 +188,7 @@ def _as_learned(reading: Reading, trust: Trust) -> Reading:
     if trust.from_uncertainty:
         return reading
     scale = reading.confidence_scale
-    if scale is not None and tuple(scale if isinstance(scale, Sequence) else ()) != (0, 1):
+    if scale is not None and scale not in ((0, 1), [0, 1]):
         raise ValueError(
             "`trust` reads confidence as it was stated, and needs no scale; `confidence_scale` "
             "came. Leave it out."
@@ -244,7 +243,7 @@ def _reliability(reliability: Any) -> col.Number:
 
 
 def _in_order(frame: Frame) -> Frame:
-    with_rows = col.numbered(frame)
+    with_rows = engines.numbered(frame)
     if with_rows is None:
         raise ValueError(
             "duplicates='first' and 'last' need rows in an order, which "
@@ -256,7 +255,9 @@ def _in_order(frame: Frame) -> Frame:
 
 def _names(spec: Any) -> Any:
     """One name, or a list of several."""
-    return list(spec) if isinstance(spec, Iterable) and not isinstance(spec, str) else spec
+    if isinstance(spec, str) or not isinstance(spec, Iterable):
+        return cast("Any", spec)
+    return list(cast("Iterable[Any]", spec))
 
 
 def _wanted(
@@ -273,84 +274,6 @@ def _wanted(
     return wanted + [(n.name, n.spec) for n in numbers if isinstance(n.spec, str)]
 
 
-def _soft_names(
-    frame: Frame, label: str | Sequence[str], labels: Sequence[Any] | None
-) -> list[Any]:
-    """The names of soft labels: those given, the columns' own, or 0, 1, 2 for a list."""
-    count = col.list_length(frame, label) if isinstance(label, str) else len(label)
-    if labels is None:
-        labels = range(count) if isinstance(label, str) else label
-    if len(labels) != count:
-        raise ValueError(
-            f"`labels` must name the {count} probabilities in their order; {len(labels)} came: "
-            f"{', '.join(map(repr, labels))}."
-        )
-    _check_count(labels)
-    if count > MOST_COLUMNS:
-        raise ValueError(
-            f"soft labels in a table may be at most {MOST_COLUMNS}; {count} came. Use arrays "
-            "beyond: fuse(encode(y, uncertainty))."
-        )
-    return list(labels)
-
-
-def _check_count(labels: Sequence[Any], rows: int | None = None) -> None:
-    repeated = [v for v, n in Counter(labels).items() if n > 1]
-    if repeated:
-        raise ValueError(f"`labels` must differ; {repeated[0]!r} came more than once.")
-    if len(labels) < 2:
-        only = f"only {labels[0]!r}" if labels else "none"
-        where = "" if rows is None else f", in {rows} rows"
-        raise ValueError(
-            f"at least two labels are needed; {only} came{where}. If others are possible, name "
-            f"them all: labels=[{repr(labels[0]) + ', ' if labels else ''}...]."
-        )
-
-
-def _label_column(
-    schema: nw.Schema, name: str, labels: Sequence[Any] | None
-) -> tuple[nw.Expr, list[Any] | None]:
-    """The column of labels, and the labels given as values that it can hold."""
-    column, dtype = col.identifier(schema, name), schema[name]
-    given = [] if labels is None else list(labels)
-    if labels is not None:
-        _check_count(given)
-    if wrong := col.misfits(dtype, given):
-        words = "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "numbers"
-        words = "True and False" if dtype == nw.Boolean else words
-        raise ValueError(
-            f"`labels` must be of the type of column {name!r}, {dtype}; {wrong[0]!r} came. "
-            f"Pass {words}."
-        )
-    if dtype == nw.Unknown and given:
-        # Null in all rows, so that any type will do.
-        dtype = {str: nw.String(), bool: nw.Boolean()}.get(type(given[0]), nw.Float64())
-        column = column.cast(dtype)
-    if dtype.is_numeric():
-        whole = dtype.is_integer() and all(float(v).is_integer() for v in given)
-        column = column.cast(nw.Int64 if whole else nw.Float64)
-        column = column if whole else column.fill_nan(None)
-        given = [int(v) if whole else float(v) for v in given]
-    return column, None if labels is None else given
-
-
-def typed_labels(labels: Sequence[str], dtype: Any, column: str) -> list[Any]:
-    """Labels that were typed, which are text, in the type of their column."""
-    kinds: dict[Any, Callable[[str], Any]] = {
-        nw.Boolean: lambda word: {"true": True, "false": False}[word.lower()],
-        nw.Date: date.fromisoformat,
-        nw.Datetime: datetime.fromisoformat,
-    }
-    whole = int if dtype.is_integer() else float if dtype.is_numeric() else None
-    read = whole or next((read for kind, read in kinds.items() if dtype == kind), str)
-    try:
-        return [read(word) for word in labels]
-    except (KeyError, ValueError) as error:
-        raise ValueError(
-            f"`labels` must be of the type of column {column!r}, {dtype}; {','.join(labels)} came."
-        ) from error
-
-
 def _whole_numbers(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
     """Whole numbers turn into floats where some are missing; turn them back."""
     if not all(isinstance(v, float) and v.is_integer() for v in labels):
@@ -361,35 +284,22 @@ def _whole_numbers(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
     return frame, [int(v) for v in labels]
 
 
-def _priors(frame: Frame, base_rate: Any, labels: Sequence[Any] | None) -> list[nw.Expr]:
-    if base_rate is None:
-        return []
-    if labels is None:
-        raise ValueError(
-            "`base_rate` by row needs the order of the labels; none came. Pass labels=[...]."
-        )
-    count = col.list_length(frame, base_rate) if isinstance(base_rate, str) else len(base_rate)
-    if count != len(labels):
-        raise ValueError(f"`base_rate` needs one value per label, {len(labels)}; {count} came.")
-    return col.soft_columns(frame.collect_schema(), "base_rate", base_rate, count, col.prior)
-
-
 def _looked_up(
     frame: Frame, schema: nw.Schema, mappings: list[col.Number], annotator: str | None
 ) -> Frame:
     """The frame with what mappings know of each annotator."""
     if mappings and ROW not in frame.collect_schema().names():
         # Looking up need not keep the order of rows.
-        frame = col.numbered(frame) or frame
+        frame = engines.numbered(frame) or frame
     for value in mappings:
         _check_mapping(schema, value, annotator)
-        frame = col.look_up(frame, ANNOTATOR, value.spec, value.column)
+        frame = engines.look_up(frame, ANNOTATOR, value.spec, value.column)
     return frame
 
 
 def _normalised(frame: Frame, answered: list[str]) -> Frame:
     """Sums of exactly one, so that all forms agree on what was written with few digits."""
-    frame = frame.with_columns(col.fold(add, map(nw.col, answered)).alias("sle_sum"))
+    frame = frame.with_columns(engines.fold(add, map(nw.col, answered)).alias("sle_sum"))
     return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in answered)).drop("sle_sum")
 
 
@@ -409,7 +319,9 @@ def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) 
 
 
 def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
-    found = [v for v in col.small(frame.select(LABEL).unique())[LABEL] if v is not None and v == v]
+    found = [
+        v for v in engines.small(frame.select(LABEL).unique())[LABEL] if v is not None and v == v
+    ]
     if not found:
         raise ValueError(
             f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
@@ -421,7 +333,11 @@ def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
 def natural(labels: list[Any]) -> Any:
     """Sort key: numbers written as text by value, all else as it is."""
     digits = all(isinstance(v, str) and v.isdecimal() for v in labels)
-    return (lambda v: (int(v), v)) if digits else None
+    return _by_value if digits else None
+
+
+def _by_value(text: str) -> tuple[int, str]:
+    return int(text), text
 
 
 def _trusted_names(
@@ -440,8 +356,8 @@ def _trusted_names(
         return labels
     if labels is not None and list(labels) != known["labels"]:
         raise ValueError(
-            f"`labels` are those that trust was learned for, {col.some(known['labels'])}; "
-            f"{col.some(labels)} came. Leave labels out."
+            f"`labels` are those that trust was learned for, {engines.some(known['labels'])}; "
+            f"{engines.some(labels)} came. Leave labels out."
         )
     return known["labels"]
 
@@ -449,7 +365,7 @@ def _trusted_names(
 def _untaught_labels(label: Any, labels: Sequence[Any]) -> list[Flaw]:
     untaught = Flaw(
         ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
-        f"column {label!r} must hold labels that trust was learned for, {col.some(labels)}",
+        f"column {label!r} must hold labels that trust was learned for, {engines.some(labels)}",
         "do not",
         "Learn trust from annotations that have them, or leave these rows out.",
         LABEL,
@@ -512,6 +428,6 @@ def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
     labelled = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
     pairs = labelled.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
     repeated = pairs.filter(nw.col("sle_n") > 1)
-    (count,) = col.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
-    example = col.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
+    (count,) = engines.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
+    example = engines.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
     return int(count or 0), (example[ITEM][0], example[ANNOTATOR][0])

@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 
 from slencodings.choices import Operator, Value
-from slencodings.tables.columns import (
+from slencodings.tables.columns import MOST_COLUMNS
+from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
     LABEL,
@@ -43,7 +44,7 @@ from slencodings.tables.columns import (
     stacked,
     twins,
 )
-from slencodings.tables.rows import MOST_COLUMNS, Rows
+from slencodings.tables.rows import Rows
 
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust

@@ -7,7 +7,13 @@ from typing import Any
 
 import narwhals as nw
 
-from slencodings.tables.columns import ANNOTATOR, ITEM, check_names, identifier, open_table
+from slencodings.tables.columns import identifier
+from slencodings.tables.engines import (
+    ANNOTATOR,
+    ITEM,
+    check_names,
+    open_table,
+)
 
 # A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
 # then x -> x**5 modulo P takes every number to another one.

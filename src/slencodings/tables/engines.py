@@ -1,0 +1,358 @@
+"""Tables in whatever engine they live: how each is opened, looked at, joined and given back.
+
+Written once in narwhals. Tables that are not lazy run in DuckDB (pandas, PyArrow, a dict of
+arrays) or lazy Polars, and the result comes back as what they were.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from importlib.util import find_spec
+from itertools import zip_longest
+from numbers import Integral, Real
+from typing import Any, TypeAlias, cast
+
+import narwhals as nw
+import numpy as np
+
+Frame: TypeAlias = nw.LazyFrame[Any]
+GiveBack: TypeAlias = Callable[[Frame, dict[str, Any]], Any]
+
+# Our names inside the engines. They differ by more than case, which DuckDB and Spark ignore.
+ITEM, ANNOTATOR, LABEL, ROW = "sle_item", "sle_annotator", "sle_label", "sle_row"
+STATED, UNCERTAINTY, RELIABILITY = "sle_stated", "sle_uncertainty", "sle_reliability"
+
+
+def probability(k: int) -> str:
+    """Our column for the probability of label k, where labels are soft."""
+    return f"sle_p{k}"
+
+
+def prior(k: int) -> str:
+    """Our column for the base rate of label k, where base rates are given by row."""
+    return f"sle_a{k}"
+
+
+def fold(operation: Callable[[nw.Expr, nw.Expr], nw.Expr], values: Iterable[nw.Expr]) -> nw.Expr:
+    """Like `reduce`, in a balanced tree: expressions may be nested only so deep."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = zip_longest(values[::2], values[1::2])
+        values = [x if y is None else operation(x, y) for x, y in pairs]
+    return values[0]
+
+
+def open_table(
+    table: Any, wanted: Sequence[tuple[str, Any]] | None = None
+) -> tuple[Frame, GiveBack]:
+    """A lazy frame over the table, and the way back to the caller's own kind of table.
+
+    `wanted` are roles and the columns that play them; only those are taken, unless it is None.
+    """
+    if isinstance(table, Mapping):
+        return _open_mapping(cast("Mapping[str, Any]", table), wanted)
+    try:
+        frame: nw.DataFrame[Any] | Frame = nw.from_native(table)
+    except TypeError:
+        raise TypeError(
+            "a table must be a pandas, Polars, PyArrow, Dask or Spark table, a DuckDB relation or "
+            f"a dict of columns; {type(table).__name__} came. For a file use the command line, "
+            "`sle encode FILE -o OUT`, or read it first: duckdb.sql(\"FROM 'crowd.csv'\")."
+        ) from None
+    if wanted is not None:
+        # A relation may have two columns of one name, and a schema may not.
+        names = table.columns if frame.implementation.is_duckdb() else frame.collect_schema()
+        names = _chosen(list(names), wanted)
+        if is_spark(frame):
+            _check_dots(names)
+        frame = frame.select(*names)
+    if isinstance(frame, nw.LazyFrame):
+        return frame, lambda result, about: result.to_native()
+    if frame.implementation.is_polars():
+        return frame.lazy(), lambda result, _: _sorted(result).collect().to_native()
+    import duckdb
+
+    if frame.implementation.is_pyarrow():
+        return _relation(duckdb.from_arrow, frame.to_native()), _as_pyarrow
+    pandas = frame.to_native()
+    if _is_plain(frame) and find_spec("polars") and find_spec("pyarrow"):
+        # Both give the same; over rows in memory Polars is about twice as fast.
+        return frame.lazy("polars"), _as_pandas
+    for name in (name for name, dtype in frame.schema.items() if dtype == nw.Object):
+        typed = pandas[name].convert_dtypes()
+        typed = _column(name, typed.tolist()) if typed.dtype == object else typed
+        pandas = pandas.assign(**{name: typed})
+    return _relation(duckdb.from_df, pandas), _as_pandas
+
+
+def _relation(read: Callable[[Any], Any], table: Any) -> Frame:
+    import duckdb
+
+    try:
+        return nw.from_native(read(table))
+    except duckdb.NotImplementedException as error:
+        raise ValueError(
+            f"columns must hold text, numbers, dates or lists of numbers; one does not: {error}. "
+            "Convert it first."
+        ) from None
+
+
+def _is_plain(frame: nw.DataFrame[Any]) -> bool:
+    """Whether pandas itself knows the columns as numbers, text or truth values."""
+    known = all(t.is_numeric() or t == nw.String or t == nw.Boolean for t in frame.schema.values())
+    return known and not any(str(dtype) == "object" for dtype in frame.to_native().dtypes)
+
+
+def _as_pandas(result: Frame, about: dict[str, Any]) -> Any:
+    native = _sorted(result).collect("pandas").to_native()
+    native.attrs["slencodings"] = about
+    return native
+
+
+def _as_pyarrow(result: Frame, about: dict[str, Any]) -> Any:
+    native = _sorted(result).collect("pyarrow").to_native()
+    metadata = {b"slencodings": json.dumps(about, default=str).encode()}
+    return native.replace_schema_metadata((native.schema.metadata or {}) | metadata)
+
+
+def _open_mapping(table: Mapping[str, Any], wanted: Any) -> tuple[Frame, GiveBack]:
+    names = list(table) if wanted is None else _chosen(list(table), wanted)
+    columns = {name: _column(name, table[name]) for name in names}
+    sizes = {name: len(values) for name, values in columns.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(
+            f"columns must be equally long; {sizes} came. Write None where a value is missing."
+        )
+    return _relation(_from_dict, columns), lambda result, _: to_arrays(_sorted(result))
+
+
+def _from_dict(sle_columns: dict[str, Any]) -> Any:
+    import duckdb
+
+    # The query finds the variable by its name, which no table of the user's should have.
+    return duckdb.sql("FROM sle_columns")
+
+
+def _column(name: str, given: Any) -> Any:
+    """An array that DuckDB reads as it is meant: it guesses the type of objects by a sample."""
+    if not isinstance(given, list | tuple):
+        given = np.asarray(given)
+        if given.ndim == 0:
+            raise ValueError(f"column {name!r} must hold one value per row; {given!r} came.")
+        if given.ndim == 1 and given.dtype.kind not in "OSTU":
+            dtype = "M8[us]" if given.dtype.kind == "M" else given.dtype.newbyteorder("=")
+            return np.ascontiguousarray(given, dtype=dtype)
+        given = given.tolist()
+    values = cast("Sequence[Any]", given)
+    missing = [is_missing(v) for v in values]
+    known = [v for v, gone in zip(values, missing, strict=True) if not gone]
+    kinds = {kind_of(v): v for v in known}
+    if len(kinds) > 1:
+        # Engines would make 1 and "1" the same item.
+        raise ValueError(
+            f"column {name!r} must hold values of one type; {', '.join(sorted(kinds))} came, "
+            f"such as {' and '.join(repr(kinds[k]) for k in sorted(kinds))}. "
+            "Make them all text first: str(value)."
+        )
+    if "number" in kinds:
+        whole = all(isinstance(v, Integral) for v in known)
+        filled = [0 if gone else v for v, gone in zip(values, missing, strict=True)]
+        array = np.asarray(filled, dtype=None if whole else float)
+        return np.ma.masked_array(array, missing) if any(missing) else array
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = None if missing[i] else _floats(value) if "list" in kinds else value
+    return array
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of Python stands for none."""
+    nothing = type(value).__name__ in ("NoneType", "NAType", "NaTType")
+    return nothing or (isinstance(value, float) and value != value)
+
+
+def kind_of(value: Any) -> str:
+    """What kind of value it is, whichever library's."""
+    kinds: dict[str, Any] = {"bool": bool | np.bool_, "number": Real | Decimal, "str": str}
+    kinds["list"] = (list, tuple, np.ndarray)
+    return next((k for k, types in kinds.items() if isinstance(value, types)), type(value).__name__)
+
+
+def _floats(values: Any) -> list[Any]:
+    return [float(v) if kind_of(v) == "number" else v for v in values]
+
+
+def _sorted(frame: Frame) -> Frame:
+    """In the order of its leading identifiers: engines group in any order."""
+    names = frame.collect_schema().names()
+    return frame.sort(*[n for n in names[:2] if n in ("label", names[0])])
+
+
+def to_arrays(frame: Frame) -> dict[str, Any]:
+    """All of a lazy frame as NumPy arrays."""
+    if frame.implementation.is_duckdb():
+        arrays = frame.to_native().fetchnumpy()
+        return {name: _unmasked(values) for name, values in arrays.items()}
+    eager = frame.collect()
+    arrays = {name: eager[name].to_numpy() for name in eager.columns}
+    return {k: v.astype(object) if v.dtype.kind in "TU" else v for k, v in arrays.items()}
+
+
+def _unmasked(array: Any) -> Any:
+    """What is missing is NaN among floats, NaT among times, None among all else."""
+    if not np.ma.is_masked(array):
+        return np.asarray(array)
+    if array.dtype.kind in "fM":
+        return array.filled(np.nan if array.dtype.kind == "f" else np.datetime64("NaT"))
+    return np.where(np.ma.getmaskarray(array), None, array.data.astype(object))
+
+
+def _chosen(names: Sequence[str], wanted: Sequence[tuple[str, Any]]) -> list[str]:
+    check_names(names, wanted)
+    return list(dict.fromkeys(name for _, name in wanted))
+
+
+def check_names(names: Sequence[Any], wanted: Sequence[tuple[str, Any]]) -> None:
+    """Every wanted column is there, and no two columns differ by case alone."""
+    # pandas may name columns by numbers, too; nobody can want those.
+    names = [name for name in names if isinstance(name, str)]
+    for role, name in wanted:
+        if not isinstance(name, str) or not name:
+            raise ValueError(
+                f"`{role}` must be the name of a column, as text; {name!r} came. If the columns "
+                "have no such names, rename them first."
+            )
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1) or names[:1]
+            raise ValueError(
+                f"there is no column {name!r} for `{role}`; the columns are "
+                f"{', '.join(map(repr, names))}. Did you mean {role}={near[0]!r}?"
+                if names
+                else f"there is no column {name!r} for `{role}`; the table has no columns named by "
+                "text."
+            )
+    if pair := twins(names):
+        raise ValueError(
+            "column names must differ by more than case, which some engines ignore; "
+            f"{pair[0]!r} and {pair[1]!r} came. Rename one of them."
+        )
+
+
+def _check_dots(names: Sequence[str]) -> None:
+    if name := next((name for name in names if "." in name), None):
+        raise ValueError(
+            f"Spark takes a dot in a column's name for a field of a column; {name!r} came. "
+            f"Rename it first: table.withColumnRenamed({name!r}, {name.replace('.', '_')!r})."
+        )
+
+
+def twins(names: Sequence[str]) -> tuple[str, str] | None:
+    """Two names that differ by case at most."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.casefold() in seen:
+            return seen[name.casefold()], name
+        seen[name.casefold()] = name
+    return None
+
+
+def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) -> Frame:
+    """Add a column of the mapping's numbers for the values of another, null where unknown."""
+    keys, values = list(mapping), np.asarray(list(mapping.values()), dtype=float)
+    if frame.implementation.is_duckdb():
+        # DuckDB would search a literal map from its start for every row; a join does not.
+        _sle_known = {"sle_key": _column(column, keys), "sle_value": values}
+        joined = frame.to_native().query(
+            "sle_rows",
+            f"SELECT sle_rows.*, sle_value AS {name} "
+            f"FROM sle_rows LEFT JOIN _sle_known ON {column} = sle_key",
+        )
+        return nw.from_native(joined)
+    if is_spark(frame) or frame.implementation.is_polars():
+        return _joined(frame, column, keys, values, name)
+    # Dask can hold no null among floats, so unknown is NaN first.
+    found = nw.col(column).replace_strict(
+        keys, values.tolist(), default=float("nan"), return_dtype=nw.Float64
+    )
+    return frame.with_columns(found.fill_nan(None).alias(name))
+
+
+def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -> Frame:
+    """The frame with other values in a column of names."""
+    if is_spark(frame) or frame.implementation.is_polars():
+        return _joined(frame, column, old, new, "sle_new").drop(column).rename({"sle_new": column})
+    return frame.with_columns(nw.col(column).replace_strict(old, new, default=None))
+
+
+def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
+    """Whether the table lives in Spark, be it here or behind Spark Connect."""
+    return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
+
+
+def _joined(frame: Frame, column: str, keys: Sequence[Any], values: Any, name: str) -> Frame:
+    """A left join with the few that are known.
+
+    Spark would search a literal map from its start for every row, and Connect has none; Polars
+    would collect the whole column in memory.
+    """
+    if frame.implementation.is_polars():
+        import polars as pl
+
+        dtype = frame.to_native().collect_schema()[column]
+        known = pl.LazyFrame({column: pl.Series(keys), name: values})
+        known = known.with_columns(pl.col(column).cast(dtype))
+        rows = frame.to_native().join(known, on=column, how="left", maintain_order="left")
+        return nw.from_native(rows)
+    import pyarrow
+
+    pa: Any = pyarrow
+    table = pa.table({column: pa.array(keys), name: pa.array(values)})
+    # The hint keeps the rows where they are: this table goes to them.
+    known = frame.to_native().sparkSession.createDataFrame(table).hint("broadcast")
+    return frame.join(nw.from_native(known), on=column, how="left")
+
+
+def stacked(frame: Frame, columns: Sequence[str], variable: str, value: str) -> Frame:
+    """A row per row and column, with the column's name in `variable` and what it held in `value`.
+
+    The columns must hold no nulls, which DuckDB would leave out.
+    """
+    if frame.implementation.is_duckdb():
+        # narwhals would do this in DuckDB's default connection, whichever the table is in.
+        query = f"UNPIVOT sle_rows ON {', '.join(columns)} INTO NAME {variable} VALUE {value}"
+        return nw.from_native(frame.to_native().query("sle_rows", query))
+    index = [name for name in frame.collect_schema().names() if name not in columns]
+    return frame.unpivot(list(columns), index=index, variable_name=variable, value_name=value)
+
+
+def small(frame: Frame) -> dict[str, list[Any]]:
+    """A few rows as Python values."""
+    if frame.implementation.is_duckdb():
+        # DuckDB hands out times with a zone only where pytz is installed.
+        zoned = [n for n, t in frame.collect_schema().items() if getattr(t, "time_zone", None)]
+        relation = frame.with_columns(nw.col(*zoned).cast(nw.String)).to_native()
+        columns = list(zip(*relation.fetchall(), strict=True)) or [[] for _ in relation.columns]
+        return dict(zip(relation.columns, map(list, columns), strict=True))
+    if frame.implementation.is_polars():
+        return frame.collect(engine="streaming").to_dict(as_series=False)
+    if is_spark(frame):
+        rows = frame.to_native().collect()
+        return {n: [row[i] for row in rows] for i, n in enumerate(frame.collect_schema())}
+    return frame.collect().to_dict(as_series=False)
+
+
+def numbered(frame: Frame) -> Frame | None:
+    """The frame with its row numbers in ROW, or None where the engine keeps no order."""
+    if frame.implementation.is_polars():
+        return nw.from_native(frame.to_native().with_row_index(ROW))
+    if frame.implementation.is_duckdb():
+        return nw.from_native(frame.to_native().project(f"*, row_number() OVER () - 1 AS {ROW}"))
+    return None
+
+
+def some(names: Sequence[Any], show: Callable[[Any], str] = repr) -> str:
+    """The first few of many names."""
+    return ", ".join(map(show, names[:10])) + (", ..." if len(names) > 10 else "")
