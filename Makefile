@@ -15,7 +15,7 @@ test: .venv/dev-ready
 
 # The laws and units of everything but Spark, Dask, browsers, the site and networks.
 quick: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore src/slencodings/torch
 
 # What chance finds, not in CI: `make torture MINUTES=60`. Counts at the end; 1 if anything failed.
 MINUTES ?= 10

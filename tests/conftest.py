@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,42 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
+
+
+# Files that need Spark, Dask, a browser, the site or a network: their tests are slow, and so is any
+# test with such a library in its name. The longest comes first, so that two processes end together.
+SLOW = [
+    "test_spark.py",
+    "test_documents.py",
+    "test_backends.py",
+    "test_dask.py",
+    "test_demo.py",
+    "test_readme.py",
+    "test_classifier.py",
+    "test_real_experiments.py",
+    "test_trainers.py",
+    "test_site.py",
+    "test_report_page.py",
+    "test_models.py",
+    "test_classifier_files.py",
+    "test_torch_head.py",
+    "test_torch_losses.py",
+]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What `make quick` leaves out is not even imported."""
+    left_out = config.option.markexpr == "not slow" and collection_path.name in SLOW
+    return True if left_out else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks are looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in SLOW or re.search("dask|jax|torch", item.name):
+            item.add_marker(pytest.mark.slow)
+    order = {name: place for place, name in enumerate(SLOW)}
+    items.sort(key=lambda item: order.get(item.path.name, len(SLOW)))
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

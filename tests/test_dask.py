@@ -26,8 +26,6 @@ distributed = pytest.importorskip("distributed", reason="pip install 'slencoding
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 pytestmark = [
-    # One cluster serves them all.
-    pytest.mark.slow,
     # JAX, which other tests import, warns whoever starts a process.
     pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning"),
 ]

@@ -3,10 +3,8 @@
 import csv
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +26,7 @@ def story(seed: int = 0, save: str | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def stories() -> list[str]:
-    return [story(seed) for seed in range(3)]
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """The command line takes over a signal; give it back."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
+    return [story(seed) for seed in range(2)]
 
 
 def contest(text: str) -> dict[str, tuple[float, float]]:
@@ -48,11 +38,11 @@ def contest(text: str) -> dict[str, tuple[float, float]]:
 
 def test_the_story_depends_on_the_seed_and_on_nothing_else(stories: list[str]):
     assert story(1) == stories[1]
-    assert stories[1] != stories[2]
+    assert stories[0] != stories[1]
     assert "(seed 1)" in stories[1]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_the_closing_lines_claim_is_what_was_computed(stories: list[str], seed: int):
     text = stories[seed]
     rows = contest(text)
@@ -119,9 +109,8 @@ def test_the_closing_lines_follow_any_numbers(readings: list[Any], lines: list[s
     assert "Those who called themselves 1 sure agreed with 100% of the others" in told
 
 
-def test_the_crowd_can_be_saved_and_encoded_right_away(
-    sle: Sle,
-):
+def test_the_crowd_can_be_saved_and_encoded_right_away(sle: Sle, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "slencodings.torch", None)  # no network is needed for it
     Path("my crowd.csv").write_text("old")
     text = story(0, "my crowd.csv")
     assert os.listdir() == ["my crowd.csv"]
@@ -173,8 +162,13 @@ def test_without_scikit_learn_it_says_what_to_install(sle: Sle, monkeypatch: pyt
 def test_the_picture_is_drawn_with_what_the_terminal_has(encoding: str, shade: str):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = os.environ | plain | {"PYTHONIOENCODING": encoding}
+    without_network = "import sys; sys.modules['slencodings.torch'] = None"
     run = subprocess.run(
-        [sys.executable, "-c", "from slencodings.cli.demo import tell; tell(1)"],
+        [
+            sys.executable,
+            "-c",
+            f"{without_network}; from slencodings.cli.demo import tell; tell(1)",
+        ],
         env=environment,
         capture_output=True,
         check=True,

@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.skipif(
         CHROMIUM is None, reason="there is no Chromium; scripts/browser installs it"
     ),
-    pytest.mark.slow,
 ]
 
 Open = Callable[..., Any]

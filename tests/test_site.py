@@ -17,9 +17,6 @@ import slencodings
 for needed in ("mkdocs", "material", "mkdocstrings", "griffe"):
     pytest.importorskip(needed, reason=f"{needed} is not installed: pip install '.[docs]'")
 
-# The site is built once for all of these.
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[1]
 MODULES = [
     *("aggregate", "confidence", "datasets", "files.exports", "metrics", "plot"),

@@ -32,8 +32,6 @@ from slencodings.trust import Ridge, learn_trust, sample_items
 
 pyspark = pytest.importorskip("pyspark", reason="pip install 'slencodings[spark]'")
 pytestmark = [
-    # One cluster and one JVM serve them all.
-    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     # JAX, which other tests import, warns whoever starts a process such as a JVM.
@@ -48,10 +46,16 @@ NAMED = {"item": "item", "label": "said"}
 NUMBERS = {"uncertainty": "doubt", "reliability": "skill"}
 
 
+# Below those that the system gives to whoever asks for any, so that none is gone when it is used.
+PORTS = iter(range(10_000 + 64 * (os.getpid() % 300), 32_000))
+
+
 def free_port() -> int:
-    with socket.socket() as s:
-        s.bind((HERE, 0))
-        return s.getsockname()[1]
+    for port in PORTS:
+        with socket.socket() as s, suppress(OSError):
+            s.bind((HERE, port))
+            return port
+    raise OSError("no port is free")
 
 
 class Cluster:
@@ -82,9 +86,7 @@ class Cluster:
     def start_worker(self) -> subprocess.Popen[bytes]:
         work = str(self.folder / f"work{len(self.processes)}")
         size = ["--cores", "1", "--memory", "1g", "--work-dir", work]
-        return self.start(
-            "worker.Worker", self.url, "--host", HERE, "--webui-port", str(free_port()), *size
-        )
+        return self.start("worker.Worker", self.url, "--host", HERE, "--webui-port", "0", *size)
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """As if the machine were gone: the worker and what it runs."""

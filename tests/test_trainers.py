@@ -1,7 +1,6 @@
 """Trainers that people already use; run by torchrun, this file is one process of several."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -309,12 +308,9 @@ def test_small_batches_added_up_equal_large_ones(tmp_path):
 
 
 def test_two_processes_give_what_one_gives(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launch = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1"]
+    launch = ["-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1"]
     run = subprocess.run(
-        [sys.executable, *launch, f"--master_port={port}", __file__, str(tmp_path)],
+        [sys.executable, *launch, "--nproc_per_node=2", __file__, str(tmp_path)],
         env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
