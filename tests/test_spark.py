@@ -371,11 +371,9 @@ def when_half_done(spark: Any, act: Callable[[], None]) -> None:
 
 def start_encoding(pool: ThreadPoolExecutor, source: str, target: Path, **how: Any) -> Any:
     """Encode in a thread; come back when all is checked and fusing begins."""
-    from slencodings.files.spark import encode
-
-    said: list[str] = []
-    job = pool.submit(encode, source, str(target), say=lambda what, text: said.append(what), **how)
-    until(lambda: "read" in said or job.done())
+    notes: list[str] = []
+    job = pool.submit(encode, source, target, say=lambda what, text: notes.append(what), **how)
+    until(lambda: "read" in notes or job.done())
     return job
 
 
