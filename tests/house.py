@@ -77,7 +77,7 @@ HOUSE = [
             "people",
             "torch/",
             "networks that predict opinions, saved and shown at work",
-            "aggregate annotations divergence files metrics opinion progress tables trust",
+            "aggregate annotations choices divergence files metrics opinion progress tables trust",
         ),
         (
             "people",

@@ -24,12 +24,13 @@ from fitting import (
 from torch import nn
 
 from slencodings import Opinion, aggregate, check, encode, from_alpha, fuse_table, smooth
+from slencodings.choices import Objective, words
 from slencodings.datasets.digits_crowd import digits_crowd
 from slencodings.metrics import entropy_similarity, jsd
-from slencodings.torch import SLEClassifier, network, training
+from slencodings.torch import SLEClassifier, losses, training
 from slencodings.trust import learn_trust
 
-OBJECTIVES = ("reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes")
+OBJECTIVES = words(Objective)
 __all__ = ["one_thread"]
 
 
@@ -185,13 +186,13 @@ def test_held_out_rows_stop_training_and_the_best_weights_are_kept(monkeypatch):
 
 
 def test_the_forward_kl_comes_after_the_reverse_and_is_what_rows_are_held_out_for(monkeypatch):
-    seen, kl_loss = [], network.kl_loss
+    seen, kl_loss = [], losses.kl_loss
 
     def spy(*opinions, direction, **how):
         seen.append(direction)
         return kl_loss(*opinions, direction=direction, **how)
 
-    monkeypatch.setattr(network, "kl_loss", spy)
+    monkeypatch.setattr(losses, "kl_loss", spy)
     quick(objective="forward_kl", max_epochs=10).fit(*rows())
     assert seen == ["reverse"] * 3 + ["forward"] * 7
     model = quick(objective="forward_kl", max_epochs=10, validation=0.5, patience=1).fit(*rows())

@@ -25,10 +25,11 @@ from fitting import (
 from torch import nn
 
 from slencodings import Opinion, encode, fuse_table, smooth
+from slencodings.choices import Objective, words
 from slencodings.tables.arrays import from_table
 from slencodings.torch import SLEClassifier, training
 
-OBJECTIVES = ("reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes")
+OBJECTIVES = words(Objective)
 __all__ = ["one_thread"]
 
 
@@ -221,7 +222,7 @@ def test_a_checkpoint_of_another_training_is_refused_and_left_alone(tmp_path):
     quick(checkpoint=path).fit(X, y)
     before = path.read_bytes()
     names = np.asarray(["a", "b", "c"])
-    for model, data, words in (
+    for model, data, match in (
         (quick(), (X, names[y]), r"for the labels 0, 1, 2; 'a', 'b', 'c' came\. Name another"),
         (quick(learning_rate=0.1), (X, y), r"first learning_rate=0.003, and 0.1 came"),
         (quick(random_state=1), (X, y), r"other parameters; 1 differ, first random_state=0"),
@@ -230,7 +231,7 @@ def test_a_checkpoint_of_another_training_is_refused_and_left_alone(tmp_path):
         (quick(), (X[1:], y[1:]), r"made from other rows or targets"),
         (quick(encoder=nn.Linear(4, 8)), (X, y), r"weights of another network; 4 of 7 tensors"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=match):
             model.set_params(checkpoint=path).fit(*data)
         assert_untouched(path, before)
     np.testing.assert_array_equal(quick(checkpoint=path).fit(X, y).classes_, [0, 1, 2])

@@ -153,9 +153,11 @@ def test_certain_targets_are_refused_with_the_advice_to_smooth():
 
 
 def test_a_direction_or_reduction_of_another_name_is_refused():
-    with pytest.raises(ValueError, match="`direction` must be 'reverse' or 'forward'; 'back' came"):
+    with pytest.raises(
+        ValueError, match="`direction` must be one of reverse, forward; 'back' came"
+    ):
         kl_loss(opinions(), opinions(), direction="back")
-    with pytest.raises(ValueError, match="`reduction` must be 'mean', 'sum' or 'none'; 'max' came"):
+    with pytest.raises(ValueError, match="`reduction` must be one of mean, sum, none; 'max' came"):
         kl_loss(opinions(), opinions(), reduction="max")
 
 

@@ -42,6 +42,11 @@ Format: TypeAlias = Literal[TableFormat, Tool, Layout]
 Objective: TypeAlias = Literal[
     "reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes"
 ]
+# Which way a divergence is taken, and what is made of the losses of items.
+Direction: TypeAlias = Literal["reverse", "forward"]
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
+# What becomes of the learning rate.
+Schedule: TypeAlias = Literal["constant", "cosine"]
 # Whom to trust in the targets of a network.
 Trusted: TypeAlias = Literal["none", "learned"]
 # What further annotations are for.

@@ -15,13 +15,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
-from slencodings.opinion import Opinion
+from slencodings.choices import Objective, Schedule
+from slencodings.opinion import Floats, Opinion
 from slencodings.progress import notes
 from slencodings.torch import saving
 from slencodings.torch.network import build, load_weights, losses_of
 from slencodings.torch.targets import read_target
-from slencodings.torch.training import Plan, Progress, check_plan, train
+from slencodings.torch.training import Checkpoint, Plan, check_plan, train
 
+# PyTorch's random numbers, whose functions it gives no types.
+_random: Any = torch.random
 # Rows that are predicted at a time.
 _CHUNK = 1024
 # Parameters that are no part of a stored model: what it was trained from, where and how loudly.
@@ -71,7 +74,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         encoder: nn.Module | None = None,
         *,
         hidden: Sequence[int] = (64,),
-        objective: str = "reverse_kl",
+        objective: Objective = "reverse_kl",
         labels: Sequence[Any] | None = None,
         reliability: Any = None,
         smoothing: float = 0.01,
@@ -81,7 +84,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         batch_size: int = 64,
         learning_rate: float = 3e-3,
         weight_decay: float = 0.01,
-        schedule: str = "cosine",
+        schedule: Schedule = "cosine",
         validation: float = 0.0,
         patience: int = 10,
         checkpoint: str | Path | None = None,
@@ -92,7 +95,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         """Keep the parameters; see the class."""
         self.encoder = encoder
         self.hidden = hidden
-        self.objective = objective
+        self.objective: Objective = objective
         self.labels = labels
         self.reliability = reliability
         self.smoothing = smoothing
@@ -141,22 +144,28 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         x, values = x[target.rows], tuple(torch.tensor(v) for v in target.values)
         losses = losses_of(self.objective, self.prior_weight, self.normalize)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        start, about = None, dict[str, Any]()
-        if self.checkpoint is not None:
-            about = self._about(target.labels) | {"data": saving.fingerprint(x, *values)}
-            start, seed = saving.read_progress(self.checkpoint, about, seed)
+        file, start, training = self.checkpoint, None, None
+        if file is not None:
+            training = saving.Training(
+                labels=saving.labels_to_json(target.labels),
+                parameters=self._stored_parameters(),
+                data=saving.fingerprint(x, *values),
+                seed=seed,
+            )
+            start, seed = saving.read_checkpoint(file, training)
+            training["seed"] = seed
         device = torch.device(self.device)
         # Training uses PyTorch's own random numbers, as the encoder may; the caller's stay.
         cuda = [device] if device.type == "cuda" else []
-        with torch.random.fork_rng(cuda), notes(not self.verbose) as (_, show):
-            torch.manual_seed(seed)
+        with _random.fork_rng(cuda), notes(not self.verbose) as (_, show):
+            _random.manual_seed(seed)
             first = x[:1].to(device)
             network = build(self.encoder, first, self.hidden, target.base_rate, self.objective)
 
-            def after_epoch(now: Progress) -> None:
+            def after_epoch(now: Checkpoint) -> None:
                 show("train", len(now.history), plan.max_epochs, "epochs")
-                if self.checkpoint is not None:
-                    saving.write_progress(self.checkpoint, now, about | {"seed": seed})
+                if file is not None and training is not None:
+                    saving.write_checkpoint(file, now, training)
 
             history = train(network, losses, x, values, plan, start=start, after_epoch=after_epoch)
         self.classes_, self.network_, self.history_ = target.labels, network, history
@@ -168,13 +177,13 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         x = self._inputs(X, reset=False)
         device = next(self.network_.parameters()).device
         with torch.no_grad():
-            said = [self.network_.opinion(part.to(device)) for part in x.split(_CHUNK)]
-        b, u, a = (torch.cat(part).cpu().double().numpy() for part in zip(*said, strict=True))
+            parts = [self.network_.opinion(part.to(device)) for part in torch.split(x, _CHUNK)]
+        b, u, a = (torch.cat(part).cpu().double().numpy() for part in zip(*parts, strict=True))
         # In single precision they sum to one in seven digits only.
         total = b.sum(axis=-1) + u
         return Opinion(b / total[:, None], u / total, a / a.sum(axis=-1, keepdims=True))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """The projected probability of each label (Eq. 2), (N, K)."""
         return self.predict_opinion(X).probability
 
@@ -189,7 +198,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         `y` is of any kind that `fit` takes; of annotations it is the label said most often.
         """
         p = self.predict_proba(X)
-        kind = "votes" if self.objective == "votes" else "cross_entropy"
+        kind: Objective = "votes" if self.objective == "votes" else "cross_entropy"
         target = read_target(y, n_rows=len(p), objective=kind, labels=self.classes_, items=items)
         right = p[target.rows].argmax(axis=1) == target.values[0].argmax(axis=1)
         weight = None if sample_weight is None else np.asarray(sample_weight)[target.rows]
@@ -198,13 +207,18 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the trained model to one file, without pickle: safetensors with JSON inside."""
         check_is_fitted(self, "network_")
-        fitted = {name: getattr(self, name) for name in _FITTED if hasattr(self, name)}
-        about = self._about(self.classes_) | {"fitted": fitted, "plain": self.encoder is None}
+        about = saving.Model(
+            labels=saving.labels_to_json(self.classes_),
+            parameters=self._stored_parameters(),
+            fitted={name: getattr(self, name) for name in _FITTED if hasattr(self, name)},
+            plain=self.encoder is None,
+        )
         saving.write(path, "classifier", self.network_.state_dict(), about)
 
     @classmethod
     def load(cls, path: str | Path, *, encoder: nn.Module | None = None) -> SLEClassifier:
         """Read what `save` wrote; a model with an encoder of its own needs one like it again."""
+        about: saving.Model
         tensors, about = saving.read(path, "classifier")
         if about["plain"] != (encoder is None):
             raise ValueError(
@@ -218,7 +232,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
             setattr(model, name, np.asarray(value) if name == "feature_names_in_" else value)
         row = torch.zeros(1, *model.input_shape_, dtype=getattr(torch, model.input_dtype_))
         base_rate = np.full(len(model.classes_), 1 / len(model.classes_))
-        with torch.random.fork_rng([]):
+        with _random.fork_rng([]):
             model.network_ = build(encoder, row, model.hidden, base_rate, model.objective).eval()
         load_weights(model.network_, tensors, str(path))
         return model
@@ -226,8 +240,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     def _inputs(self, X: Any, *, reset: bool) -> Tensor:
         """Rows as a tensor of their own, checked to be finite and like those trained on."""
         plain = self.encoder is None
-        whole = not plain and np.asarray(X).dtype.kind in "iu"
-        kind = np.int64 if whole else np.float32
+        integers = not plain and np.asarray(X).dtype.kind in "iu"
+        kind = np.int64 if integers else np.float32
         x = torch.tensor(
             validate_data(self, X, reset=reset, dtype=kind, ensure_2d=plain, allow_nd=not plain)
         )
@@ -241,9 +255,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
             )
         return x
 
-    def _about(self, labels: NDArray[Any]) -> dict[str, Any]:
-        """What a stored model or checkpoint says about itself."""
-        parameters = {k: v for k, v in self.get_params(False).items() if k not in _NOT_STORED}
-        if not isinstance(self.random_state, Integral):
-            parameters["random_state"] = None
-        return {"labels": saving.labels_to_json(labels), "parameters": parameters}
+    def _stored_parameters(self) -> dict[str, Any]:
+        """The parameters that a stored model or checkpoint keeps."""
+        kept = {k: v for k, v in self.get_params(False).items() if k not in _NOT_STORED}
+        seed = self.random_state if isinstance(self.random_state, Integral) else None
+        return kept | {"random_state": seed}

@@ -93,8 +93,8 @@ def opinion_from_logits(
             "`logits` needs K + 1 of them on its last axis, one for each of K >= 2 labels and one "
             f"for uncertainty; shape {tuple(logits.shape)} came."
         )
-    said = torch.softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
-    b, u = (1 - floor) * said[..., :-1], floor + (1 - floor) * said[..., -1]
+    shares = torch.softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+    b, u = (1 - floor) * shares[..., :-1], floor + (1 - floor) * shares[..., -1]
     K = b.shape[-1]
     if base_rate is None:
         return Opinion(b, u, torch.full_like(b, 1 / K))

@@ -1,7 +1,7 @@
 """What to minimise: divergences between opinions, the usual losses on labels, and held-out votes.
 
 Every loss takes the prediction first, as PyTorch's own do, and gives the mean over items unless
-`reduction` says otherwise.
+`reduction` says otherwise. `loss_of` says which of them an objective of `SLEClassifier` is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,20 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from slencodings.choices import Direction, Objective, Reduction, check_word
 from slencodings.divergence import kl_and_gradients
 from slencodings.opinion import Opinion
 
-Direction: TypeAlias = Literal["reverse", "forward"]
-Reduction: TypeAlias = Literal["mean", "sum", "none"]
+Values: TypeAlias = tuple[Tensor, ...]
+# What is learned of each row: an opinion, label shares, votes, or a gold label and label shares.
+LEARNED: dict[Objective, Literal["opinion", "shares", "votes", "gold and shares"]] = {
+    "reverse_kl": "opinion",
+    "forward_kl": "opinion",
+    "cross_entropy": "shares",
+    "soft_kl": "shares",
+    "mtlsl": "gold and shares",
+    "votes": "votes",
+}
 
 
 class _KL(torch.autograd.Function):
@@ -36,6 +45,11 @@ class _KL(torch.autograd.Function):
             first, second = ctx.needs_input_grad
             slopes = kl_and_gradients(a, b, first=first, second=second)[1:]
         return tuple(None if slope is None else upper[0][..., None] * slope for slope in slopes)
+
+
+def _kl(a: Tensor, b: Tensor) -> Tensor:
+    function: Any = _KL  # PyTorch does not say what `apply` takes.
+    return function.apply(a, b)
 
 
 def kl_loss(
@@ -60,13 +74,12 @@ def kl_loss(
     dtype : computed in float64 where the device has it, else float32; the loss comes back in the
         prediction's own type, and in no less than float32
     """
-    if direction not in ("reverse", "forward"):
-        raise ValueError(f"`direction` must be 'reverse' or 'forward'; {direction!r} came.")
+    check_word("direction", direction, Direction)
     _check_shapes(predicted, target)
     wide = dtype or _widest(predicted.belief)
     q, p = (_concentration(o, prior_weight, wide) for o in (predicted, target))
     _check_target(target, p)
-    loss: Tensor = _KL.apply(q, p) if direction == "reverse" else _KL.apply(p, q)
+    loss = _kl(q, p) if direction == "reverse" else _kl(p, q)
     if normalize:
         loss = loss / p.sum(dim=-1)
     return _reduce(loss, reduction).to(_at_least_single(predicted))
@@ -110,8 +123,9 @@ def soft_kl(predicted: Opinion, target: Tensor, *, reduction: Reduction = "mean"
     Labels of probability 0 add nothing, where y log(y / P) as it is printed would be NaN.
     """
     _check_same("target", target, predicted.belief)
-    entropy = torch.special.entr(target.to(predicted.belief.dtype)).sum(dim=-1)
-    return _reduce(soft_cross_entropy(predicted, target, reduction="none") - entropy, reduction)
+    y = target.to(predicted.belief.dtype)
+    cross_entropy = soft_cross_entropy(predicted, target, reduction="none")
+    return _reduce(cross_entropy + torch.xlogy(y, y).sum(dim=-1), reduction)
 
 
 def mtlsl_loss(
@@ -169,9 +183,39 @@ def vote_loss(
     # What the votes are expected to cost, less what they would teach. That is the same, where
     # differences of log Gamma would have no digits left: at large concentrations.
     expected = N * torch.digamma(A) - torch.sum(n * torch.digamma(a), dim=-1)
-    taught: Tensor = _KL.apply(a, a + n)
-    loss = (expected - taught) / torch.where(N > 0, N, torch.ones_like(N))
+    loss = (expected - _kl(a, a + n)) / torch.where(N > 0, N, torch.ones_like(N))
     return _reduce(loss, reduction).to(_at_least_single(predicted))
+
+
+def loss_of(
+    objective: Objective,
+    predicted: Any,
+    values: Values,
+    *,
+    prior_weight: float = 2.0,
+    normalize: bool = False,
+) -> Tensor:
+    """The mean loss of an objective, of what a network says and a target's values.
+
+    It says opinions, or where a gold label and shares are `LEARNED`, logits of both side by side.
+    """
+    match objective:
+        case "reverse_kl" | "forward_kl":
+            return kl_loss(
+                predicted,
+                Opinion(*values),
+                direction="reverse" if objective == "reverse_kl" else "forward",
+                prior_weight=prior_weight,
+                normalize=normalize,
+            )
+        case "cross_entropy":
+            return soft_cross_entropy(predicted, *values)
+        case "soft_kl":
+            return soft_kl(predicted, *values)
+        case "mtlsl":
+            return mtlsl_loss(*predicted.chunk(2, dim=-1), *values)
+        case "votes":
+            return vote_loss(predicted, *values, prior_weight=prior_weight)
 
 
 def _at(x: Tensor, codes: Tensor) -> Tensor:
@@ -192,10 +236,9 @@ def _concentration(opinion: Opinion, prior_weight: float, dtype: torch.dtype) ->
     return prior_weight * (b / u[..., None] + a)
 
 
-def _reduce(loss: Tensor, how: Reduction) -> Tensor:
-    if how not in ("mean", "sum", "none"):
-        raise ValueError(f"`reduction` must be 'mean', 'sum' or 'none'; {how!r} came.")
-    return {"mean": torch.mean, "sum": torch.sum, "none": lambda x: x}[how](loss)
+def _reduce(loss: Tensor, reduction: Reduction) -> Tensor:
+    check_word("reduction", reduction, Reduction)
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def _check_shapes(predicted: Opinion, target: Opinion) -> None:

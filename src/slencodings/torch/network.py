@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import pairwise
@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from slencodings.opinion import Opinion
+from slencodings.choices import Objective
+from slencodings.opinion import Floats, Opinion
 from slencodings.torch.head import OpinionHead
-from slencodings.torch.losses import kl_loss, mtlsl_loss, soft_cross_entropy, soft_kl, vote_loss
-from slencodings.torch.targets import KL
+from slencodings.torch.losses import LEARNED, Values, loss_of
 
-Loss: TypeAlias = Callable[[Any, tuple[Tensor, ...]], Tensor]
+Loss: TypeAlias = Callable[[Any, Values], Tensor]
 
 
 class Network(nn.Module):
@@ -35,16 +35,20 @@ class Network(nn.Module):
 
     def opinion(self, x: Tensor) -> Opinion:
         """Opinions (n,) about inputs (n, ...)."""
-        said = self(x)
-        if isinstance(said, Opinion):
-            return said
+        output = self(x)
+        if isinstance(output, Opinion):
+            return output
         # The head of soft labels only helps in training (Fornaciari et al. 2021).
-        p = torch.softmax(said.chunk(2, dim=-1)[0], dim=-1)
+        p = torch.softmax(output.chunk(2, dim=-1)[0], dim=-1)
         return Opinion(p, torch.zeros_like(p[:, 0]), torch.full_like(p, 1 / p.shape[1]))
 
 
 def build(
-    encoder: nn.Module | None, x: Tensor, hidden: Any, base_rate: Any, objective: str
+    encoder: nn.Module | None,
+    x: Tensor,
+    hidden: Sequence[int],
+    base_rate: Floats,
+    objective: Objective,
 ) -> Network:
     """A network for inputs like the first row of `x`; the encoder given stays as it is."""
     K = len(base_rate)
@@ -62,10 +66,11 @@ def build(
             f"{came} came. Wrap it in a module that does."
         )
     size = features.flatten(1).shape[1]
-    if objective == "mtlsl":
+    learned = LEARNED[objective]
+    if learned == "gold and shares":
         return Network(encoder, nn.Linear(size, 2 * K)).to(x.device)
     head = OpinionHead(size, K, base_rate=base_rate)
-    if objective in KL:
+    if learned == "opinion":
         # Start in doubt: wrong evidence costs more than none, and evidence that was given up has
         # no gradient to come back by.
         with torch.no_grad():
@@ -73,33 +78,15 @@ def build(
     return Network(encoder, head).to(x.device)
 
 
-def losses_of(objective: str, prior_weight: float, normalize: bool) -> tuple[Loss, Loss]:
-    """What to learn from at first, and then: of a prediction, and values from `read_target`.
+def losses_of(objective: Objective, prior_weight: float, normalize: bool) -> tuple[Loss, Loss]:
+    """What to learn from at first, and then: of what the network says, and a target's values.
 
     The forward KL alone gives up on rows whose targets leave little doubt, so the reverse one
     goes before it.
     """
-    loss = _loss_of(objective, prior_weight, normalize)
-    if objective != "forward_kl":
-        return loss, loss
-    return _loss_of("reverse_kl", prior_weight, normalize), loss
-
-
-def _loss_of(objective: str, prior_weight: float, normalize: bool) -> Loss:
-    W = prior_weight
-    match objective:
-        case "reverse_kl" | "forward_kl":
-            how = {"direction": objective.removesuffix("_kl"), "prior_weight": W}
-            kl: Any = partial(kl_loss, **how, normalize=normalize)
-            return lambda said, values: kl(said, Opinion(*values))
-        case "cross_entropy":
-            return lambda said, values: soft_cross_entropy(said, *values)
-        case "soft_kl":
-            return lambda said, values: soft_kl(said, *values)
-        case "mtlsl":
-            return lambda said, values: mtlsl_loss(*said.chunk(2, dim=-1), *values)
-        case _:
-            return lambda said, values: vote_loss(said, *values, prior_weight=W)
+    loss = partial(loss_of, prior_weight=prior_weight, normalize=normalize)
+    then = partial(loss, objective)
+    return partial(loss, "reverse_kl") if objective == "forward_kl" else then, then
 
 
 def load_weights(network: nn.Module, stored: Mapping[str, Tensor], where: str) -> None:

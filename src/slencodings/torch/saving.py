@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -16,7 +16,33 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from slencodings.files.write import check_place, replacing
-from slencodings.torch.training import Progress
+from slencodings.torch.training import Checkpoint
+
+
+class Labels(TypedDict):
+    """Labels as plain values, and the type to read them back as."""
+
+    values: list[str | float]
+    dtype: str
+
+
+class Model(TypedDict):
+    """What a stored model says of itself: labels, parameters, what was fitted, if it is plain."""
+
+    labels: Labels
+    parameters: dict[str, Any]
+    fitted: dict[str, Any]
+    plain: bool
+
+
+class Training(TypedDict):
+    """What a checkpoint says of its training."""
+
+    labels: Labels
+    parameters: dict[str, Any]
+    data: str
+    seed: int
+
 
 # The parts of a checkpoint, as the names of its tensors begin.
 _PARTS = ("network", "best", "optimizer")
@@ -53,22 +79,20 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], Any]:
     return tensors, json.loads(text)
 
 
-def write_progress(path: str | Path, now: Progress, about: Mapping[str, Any]) -> None:
+def write_checkpoint(path: str | Path, now: Checkpoint, about: Training) -> None:
     """Write a checkpoint."""
     tensors = {f"{part}.{k}": v for part in _PARTS for k, v in getattr(now, part).items()}
     write(path, "checkpoint", tensors | {"random": now.random}, {**about, "history": now.history})
 
 
-def read_progress(
-    path: str | Path, about: Mapping[str, Any], seed: int
-) -> tuple[Progress | None, int]:
+def read_checkpoint(path: str | Path, about: Training) -> tuple[Checkpoint | None, int]:
     """Where training had come to, and its seed; or an error if it was another training."""
     check_place(str(path), ())
     if not Path(path).exists():
-        return None, seed
+        return None, about["seed"]
     tensors, stored = read(path, "checkpoint")
     again = f"Name another file, or delete {str(path)!r} to start again."
-    mine = json.loads(_text(about))
+    mine: Training = json.loads(_text(about))
     if stored["labels"] != mine["labels"]:
         was, now = (", ".join(map(repr, x["labels"]["values"][:10])) for x in (stored, mine))
         raise ValueError(f"the checkpoint is for the labels {was}; {now} came. {again}")
@@ -80,13 +104,13 @@ def read_progress(
         )
     if stored["data"] != mine["data"]:
         raise ValueError(f"the checkpoint was made from other rows or targets. {again}")
-    parts = {
-        part: {
-            k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")
-        }
-        for part in _PARTS
-    }
-    return Progress(stored["history"], **parts, random=tensors["random"]), stored["seed"]
+    parts: dict[str, dict[str, Tensor]] = {part: {} for part in (*_PARTS, "random")}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = tensor
+    network, best, optimizer = (parts[part] for part in _PARTS)
+    found = Checkpoint(stored["history"], network, best, optimizer, tensors["random"])
+    return found, stored["seed"]
 
 
 def fingerprint(*arrays: Tensor) -> str:
@@ -94,8 +118,8 @@ def fingerprint(*arrays: Tensor) -> str:
     return _digest({str(i): x for i, x in enumerate(arrays)}, "")
 
 
-def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
-    """The labels as plain values, with the type to read them back as."""
+def labels_to_json(labels: NDArray[Any]) -> Labels:
+    """The labels to store."""
     values = labels.tolist()
     if not all(isinstance(v, str | int | float) for v in values):
         raise ValueError(
@@ -105,14 +129,18 @@ def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
     return {"values": values, "dtype": labels.dtype.str}
 
 
-def labels_from_json(stored: Mapping[str, Any]) -> NDArray[Any]:
+def labels_from_json(stored: Labels) -> NDArray[Any]:
     """The labels that `labels_to_json` wrote."""
     return np.asarray(stored["values"], dtype=np.dtype(stored["dtype"]))
 
 
 def _text(about: Any) -> str:
+    return json.dumps(about, allow_nan=False, default=_plain)
+
+
+def _plain(number: Any) -> Any:
     # Parameters may be numbers of NumPy's, as grids are made of.
-    return json.dumps(about, allow_nan=False, default=lambda x: x.tolist())
+    return number.tolist()
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str) -> str:

@@ -12,12 +12,11 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from slencodings.aggregate import sle
 from slencodings.annotations import Annotations
-from slencodings.opinion import Opinion, check, encode, smooth
+from slencodings.choices import Objective
+from slencodings.opinion import Codes, Floats, Opinion, check, encode, smooth
 from slencodings.tables.arrays import dense
+from slencodings.torch.losses import LEARNED
 from slencodings.trust import learn_trust
-
-KL = ("reverse_kl", "forward_kl")
-OBJECTIVES = (*KL, "cross_entropy", "soft_kl", "mtlsl", "votes")
 
 
 class Target(NamedTuple):
@@ -32,17 +31,17 @@ class Target(NamedTuple):
     """
 
     labels: NDArray[Any]
-    rows: NDArray[np.intp]
+    rows: Codes
     values: tuple[NDArray[Any], ...]
-    base_rate: NDArray[np.float64]
+    base_rate: Floats
 
 
-class _Said(NamedTuple):
+class _Given(NamedTuple):
     """A target of any kind: opinions, if they are asked for, or votes (N, K), and their names."""
 
     labels: NDArray[Any]
     opinion: Opinion | None
-    votes: NDArray[np.float64]
+    votes: Floats
     items: NDArray[Any] | None = None
     hard: bool = False
 
@@ -51,7 +50,7 @@ def read_target(
     y: Any,
     *,
     n_rows: int,
-    objective: str,
+    objective: Objective,
     labels: Any = None,
     reliability: Any = None,
     smoothing: float = 0.01,
@@ -65,46 +64,46 @@ def read_target(
     >>> read_target(["no", "yes"], n_rows=2, objective="cross_entropy").values
     (array([[1., 0.], [0., 1.]]),)
     """
-    said = _said(y, objective, labels, reliability, smoothing)
-    K = len(said.labels)
+    given = _read(y, objective, labels, reliability, smoothing)
+    K = len(given.labels)
     if K < 2:
         raise ValueError(
             f"a classifier needs at least 2 classes; {K} class came. Name those that the rows "
             "at hand do not have: labels=[...]."
         )
-    at = _rows(said, n_rows, items)
-    votes = said.votes[at]
+    at = _rows(given, n_rows, items)
+    votes = given.votes[at]
     total = votes.sum(axis=-1)
     known = total > 0
-    opinion = None if said.opinion is None else said.opinion.rows(at)
+    opinion = None if given.opinion is None else given.opinion.rows(at)
     if isinstance(y, Annotations) and opinion is not None:
         # Nobody said anything that counts, which is not to say that there is nothing to know.
         known &= opinion.uncertainty < 1
     if not known.any():
         raise ValueError(f"some row needs a target; {len(known)} rows came and none has one.")
     shares = votes / np.where(known, total, 1)[:, None]
-    match objective:
-        case "reverse_kl" | "forward_kl":
+    match LEARNED[objective]:
+        case "opinion":
             assert opinion is not None
             values = tuple(opinion)
-        case "cross_entropy" | "soft_kl":
+        case "shares":
             values = (shares,)
-        case "mtlsl":
-            codes = shares.argmax(axis=-1) if gold is None and said.hard else None
-            codes = _gold_codes(gold, said.labels, n_rows) if codes is None else codes
+        case "gold and shares":
+            codes = shares.argmax(axis=-1) if gold is None and given.hard else None
+            codes = _gold_codes(gold, given.labels, n_rows) if codes is None else codes
             values = (codes, smooth(encode(shares), smoothing).probability)
-        case _:
+        case "votes":
             values = (votes,)
     base_rate = np.full(K, 1 / K) if opinion is None else opinion.base_rate[known].mean(axis=0)
     return Target(
-        said.labels,
+        given.labels,
         np.flatnonzero(known),
         tuple(v[known] for v in values),
         base_rate / base_rate.sum(),
     )
 
 
-def _said(y: Any, objective: str, labels: Any, reliability: Any, smoothing: float) -> _Said:
+def _read(y: Any, objective: Objective, labels: Any, reliability: Any, smoothing: float) -> _Given:
     if isinstance(y, Annotations):
         return _annotated(_relabelled(y, labels), objective, reliability, smoothing)
     if reliability is not None:
@@ -122,56 +121,58 @@ def _said(y: Any, objective: str, labels: Any, reliability: Any, smoothing: floa
             at = _codes([str(label) for label in labels], names, "the labels", "of the table")
             names, opinion = labels, Opinion(b[:, at], u, a[:, at])
         return _believed(opinion, names, items, objective)
-    any_type: Any = None
-    y = np.asarray(check_array(y, ensure_2d=False, dtype=any_type, input_name="y"))
-    if y.ndim == 2 and y.shape[1] > 1:
-        return _shared(y, labels, objective, smoothing)
-    y = column_or_1d(y, warn=True)
-    check_classification_targets(y)
-    names, codes = np.unique(y, return_inverse=True)
+    array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    if array.ndim == 2 and array.shape[1] > 1:
+        return _shared(array, labels, objective, smoothing)
+    column = column_or_1d(array, warn=True)
+    check_classification_targets(column)
+    names, codes = np.unique(column, return_inverse=True)
     if labels is not None:
-        names, codes = _names(labels), _codes(y, labels, "`y`")
+        names, codes = _names(labels), _codes(column, labels, "`y`")
     votes = np.eye(len(names))[codes]
-    return _Said(names, _smoothed(votes, objective, smoothing), votes, hard=True)
+    return _Given(names, _smoothed(votes, objective, smoothing), votes, hard=True)
 
 
 def _annotated(
-    annotations: Annotations, objective: str, reliability: Any, smoothing: float
-) -> _Said:
+    annotations: Annotations, objective: Objective, reliability: Any, smoothing: float
+) -> _Given:
     votes, opinion = annotations.sums(), None
-    if objective not in KL and reliability is not None:
+    opinionated = LEARNED[objective] == "opinion"
+    if not opinionated and reliability is not None:
         raise ValueError(
             f"objective={objective!r} learns from plain votes and would not heed `reliability`. "
             "Use 'reverse_kl', or leave reliability out."
         )
-    if objective in KL and isinstance(reliability, str):
+    if opinionated and isinstance(reliability, str):
         if reliability != "learned":
             raise ValueError(f"`reliability` in words is 'learned'; {reliability!r} came.")
         opinion = learn_trust(annotations).opinion(annotations)
-    elif objective in KL:
+    elif opinionated:
         opinion = sle(annotations, reliability=reliability, smoothing=smoothing)
-    return _Said(annotations.labels, opinion, votes, annotations.items)
+    return _Given(annotations.labels, opinion, votes, annotations.items)
 
 
-def _believed(opinion: Opinion, labels: Any, items: Any, objective: str) -> _Said:
-    if objective == "votes":
+def _believed(opinion: Opinion, labels: Any, items: Any, objective: Objective) -> _Given:
+    learned = LEARNED[objective]
+    if learned == "votes":
         raise ValueError(
-            "objective='votes' counts votes, and opinions came. Pass Annotations or counts (N, K)."
+            f"objective={objective!r} counts votes, and opinions came. Pass Annotations or counts "
+            "(N, K)."
         )
     check(opinion)
     if opinion.uncertainty.ndim != 1:
         raise ValueError(f"one opinion per row, (N,), is needed; {opinion.uncertainty.shape} came.")
     certain = opinion.uncertainty <= 0
-    if objective in KL and certain.any():
+    if learned == "opinion" and certain.any():
         raise ValueError(
             f"targets need some doubt; {certain.sum()} of {len(certain)} have uncertainty 0, which "
             "is infinite evidence. Smooth them: sle.smooth(target, 0.01)."
         )
     names = _column_names(labels, opinion.belief.shape[1])
-    return _Said(names, opinion, opinion.probability, items)
+    return _Given(names, opinion, opinion.probability, items)
 
 
-def _shared(y: Any, labels: Any, objective: str, smoothing: float) -> _Said:
+def _shared(y: NDArray[Any], labels: Any, objective: Objective, smoothing: float) -> _Given:
     """Rows of probabilities; of votes, where those are asked for."""
     if y.dtype.kind not in "biuf":
         raise ValueError(
@@ -180,7 +181,7 @@ def _shared(y: Any, labels: Any, objective: str, smoothing: float) -> _Said:
         )
     y = y.astype(float)
     total = y.sum(axis=1)
-    bad = (y < 0).any(axis=1) | ((objective != "votes") & (np.abs(total - 1) > 1e-3))
+    bad = (y < 0).any(axis=1) | ((LEARNED[objective] != "votes") & (np.abs(total - 1) > 1e-3))
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
         raise ValueError(
@@ -189,11 +190,11 @@ def _shared(y: Any, labels: Any, objective: str, smoothing: float) -> _Said:
             "sum, or learn from them as they are: objective='votes'."
         )
     names = _column_names(labels, y.shape[1])
-    return _Said(names, _smoothed(y, objective, smoothing), y)
+    return _Given(names, _smoothed(y, objective, smoothing), y)
 
 
-def _smoothed(y: NDArray[np.float64], objective: str, smoothing: float) -> Opinion | None:
-    if objective not in KL:
+def _smoothed(y: Floats, objective: Objective, smoothing: float) -> Opinion | None:
+    if LEARNED[objective] != "opinion":
         return None
     if not 0 < smoothing < 1:
         raise ValueError(
@@ -203,16 +204,16 @@ def _smoothed(y: NDArray[np.float64], objective: str, smoothing: float) -> Opini
     return smooth(encode(y / y.sum(axis=-1, keepdims=True)), smoothing)
 
 
-def _rows(said: _Said, n_rows: int, items: Any) -> Any:
+def _rows(given: _Given, n_rows: int, items: Any) -> Any:
     """The place of the target of each row of X."""
     if items is None:
-        if len(said.votes) != n_rows:
+        if len(given.votes) != n_rows:
             raise ValueError(
                 f"each row of X needs its target; X has {n_rows} rows and the target is for "
-                f"{len(said.votes)}. Name the rows of X if it is a part: fit(..., items=[...])."
+                f"{len(given.votes)}. Name the rows of X if it is a part: fit(..., items=[...])."
             )
         return np.arange(n_rows)
-    if said.items is None:
+    if given.items is None:
         raise ValueError(
             "`items` names the rows of X for targets that name theirs, Annotations or a table of "
             "opinions; this target has no names. Leave `items` out."
@@ -220,7 +221,7 @@ def _rows(said: _Said, n_rows: int, items: Any) -> Any:
     items = np.asarray(items).tolist()
     if len(items) != n_rows:
         raise ValueError(f"`items` must name the {n_rows} rows of X; {len(items)} names came.")
-    return _codes(items, said.items, "`items`", "items of the target")
+    return _codes(items, given.items, "`items`", "items of the target")
 
 
 def _relabelled(annotations: Annotations, labels: Any) -> Annotations:
@@ -231,7 +232,7 @@ def _relabelled(annotations: Annotations, labels: Any) -> Annotations:
     return replace(annotations, y=y, labels=_names(labels))
 
 
-def _gold_codes(gold: Any, labels: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
+def _gold_codes(gold: Any, labels: NDArray[Any], n_rows: int) -> Codes:
     if gold is None:
         raise ValueError(
             "objective='mtlsl' learns one gold label a row as well; none came. "
@@ -243,7 +244,7 @@ def _gold_codes(gold: Any, labels: NDArray[Any], n_rows: int) -> NDArray[np.intp
     return codes
 
 
-def _codes(values: Any, names: Any, what: str, known: str = "labels") -> NDArray[np.intp]:
+def _codes(values: Any, names: Any, what: str, known: str = "labels") -> Codes:
     """The place of each value among the names, and an error that counts those that have none."""
     place = {name: k for k, name in enumerate(np.asarray(names).tolist())}
     values = np.asarray(values).tolist()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from slencodings.choices import Objective, Schedule, check_word
 from slencodings.torch.network import Loss, load_weights
-from slencodings.torch.targets import OBJECTIVES
 
 # The share of the learning rate that is left when a share of training is done.
-SCHEDULES: Mapping[str, Callable[[float], float]] = {
+SCHEDULES: Mapping[Schedule, Callable[[float], float]] = {
     "constant": lambda _: 1.0,
     "cosine": lambda done: (1 + math.cos(math.pi * done)) / 2,
 }
@@ -29,12 +29,12 @@ class Plan(NamedTuple):
     batch_size: int
     learning_rate: float
     weight_decay: float
-    schedule: str
+    schedule: Schedule
     validation: float
     patience: int
 
 
-class Progress(NamedTuple):
+class Checkpoint(NamedTuple):
     """Where training has come to: all that it takes to go on.
 
     Attributes
@@ -52,21 +52,20 @@ class Progress(NamedTuple):
     random: Tensor
 
 
-def check_plan(plan: Plan, objective: str) -> None:
+def check_plan(plan: Plan, objective: Objective) -> None:
     """Say what is wrong with a plan, if something is."""
     for name, words, fine in (
         ("max_epochs", "at least 1", plan.max_epochs >= 1),
         ("batch_size", "at least 1", plan.batch_size >= 1),
         ("learning_rate", "above 0 and finite", 0 < plan.learning_rate < math.inf),
         ("weight_decay", "at least 0 and finite", 0 <= plan.weight_decay < math.inf),
-        ("schedule", f"one of {', '.join(SCHEDULES)}", plan.schedule in SCHEDULES),
         ("validation", "a share in [0, 1)", 0 <= plan.validation < 1),
         ("patience", "at least 1", plan.patience >= 1),
     ):
         if not fine:
             raise ValueError(f"`{name}` must be {words}; {getattr(plan, name)!r} came.")
-    if objective not in OBJECTIVES:
-        raise ValueError(f"`objective` must be one of {', '.join(OBJECTIVES)}; {objective!r} came.")
+    check_word("schedule", plan.schedule, Schedule)
+    check_word("objective", objective, Objective)
 
 
 def train(
@@ -76,8 +75,8 @@ def train(
     values: tuple[Tensor, ...],
     plan: Plan,
     *,
-    start: Progress | None,
-    after_epoch: Callable[[Progress], None],
+    start: Checkpoint | None,
+    after_epoch: Callable[[Checkpoint], None],
 ) -> list[dict[str, float]]:
     """Train the network in place, and give the history; random numbers are PyTorch's own.
 
@@ -90,10 +89,10 @@ def train(
     wide = torch.float32 if device.type == "mps" else torch.float64
 
     def mean_loss(rows: Tensor, loss: Loss = losses[1]) -> Tensor:
-        said = network(X[rows].to(device))
+        predicted = network(X[rows].to(device))
         taken = (v[rows] for v in values)
         return loss(
-            said, tuple(v.to(device, wide if v.is_floating_point() else None) for v in taken)
+            predicted, tuple(v.to(device, wide if v.is_floating_point() else None) for v in taken)
         )
 
     order = torch.randperm(len(X))
@@ -132,7 +131,7 @@ def train(
         if "validation_loss" in row and _age(history) == 0:
             best = {name: tensor.clone() for name, tensor in network.state_dict().items()}
         weights, state = network.state_dict(), _state(optimizer)
-        after_epoch(Progress(history, weights, best, state, torch.get_rng_state()))
+        after_epoch(Checkpoint(history, weights, best, state, torch.get_rng_state()))
     if best:
         network.load_state_dict(best)
     network.eval()
@@ -155,7 +154,7 @@ def _learn(
         optimizer.param_groups[0]["lr"] = plan.learning_rate * SCHEDULES[plan.schedule](done)
         optimizer.zero_grad()
         value = mean_loss(batch)
-        value.backward()
+        torch.autograd.backward(value)
         optimizer.step()
         total += value.item() * len(batch)
     return total / len(rows)
@@ -169,7 +168,7 @@ def _evaluate(
     return sum(mean_loss(batch).item() * len(batch) for batch in _batches(rows, plan)) / len(rows)
 
 
-def _batches(rows: Tensor, plan: Plan) -> Any:
+def _batches(rows: Tensor, plan: Plan) -> Sequence[Tensor]:
     """Parts of nearly the same size: a last part of one row would have no batch statistics."""
     return rows.tensor_split(math.ceil(len(rows) / plan.batch_size))
 

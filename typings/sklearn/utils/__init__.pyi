@@ -1,0 +1,6 @@
+from typing import Any
+
+import numpy as np
+
+def check_random_state(seed: Any) -> np.random.RandomState: ...
+def __getattr__(name: str) -> Any: ...
