@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from slencodings import aggregate, confidence
 from slencodings.annotations import Annotations
+from slencodings.choices import Objective
 from slencodings.confidence import Calibration
 from slencodings.datasets import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.opinion import Opinion
@@ -160,7 +161,7 @@ def _train(crowd: DigitsCrowd, calibrated: Annotations, seed: int, say: Say) -> 
     train, test = order[:_TRAINED_ON], order[_TRAINED_ON:]
     said, one_hot = crowd.annotations, np.eye(len(crowd.annotations.labels))
     opinion = aggregate.sle(calibrated, reliability=crowd.reliability)
-    targets: list[tuple[str, str, Any]] = [
+    targets: list[tuple[str, Objective, Any]] = [
         ("majority vote", "cross_entropy", aggregate.majority_vote(said).probability[train]),
         ("soft vote", "cross_entropy", aggregate.soft_vote(said).probability[train]),
         ("SLE, confidence as earned", "reverse_kl", opinion.rows(train)),
