@@ -244,6 +244,12 @@ def test_integers_take_the_default_precision_of_the_library() -> None:
     assert dtypes(encode(np.eye(2, dtype=int))) == {"float64"}
 
 
+def test_all_parts_have_the_widest_precision_that_came() -> None:
+    wide, narrow = np.eye(2), np.full(2, 0.5, dtype=np.float32)
+    assert dtypes(encode(wide, base_rate=narrow)) == {"float64"}
+    assert dtypes(encode(wide.astype(np.float32), np.zeros(2), base_rate=narrow)) == {"float64"}
+
+
 # -- check -------------------------------------------------------------------------------------
 
 
@@ -270,6 +276,18 @@ def test_check_returns_what_is_fine(xp: Arrays) -> None:
 def test_check_says_what_is_wrong(xp: Arrays, change: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         check(xp(encode(np.eye(2))._replace(**change)))
+
+
+@pytest.mark.parametrize(("dtype", "slip"), [(np.float64, 1e-8), (np.float32, 1e-4)])
+@pytest.mark.parametrize("part", Opinion._fields)
+def test_check_lets_half_of_the_digits_slip(dtype: type, slip: float, part: str) -> None:
+    opinion = Opinion(*(x.astype(dtype) for x in said((3, 4))))
+    changed = getattr(opinion, part).copy()
+    changed.flat[0] += slip
+    check(opinion._replace(**{part: changed}))
+    changed.flat[0] += 9 * slip
+    with pytest.raises(ValueError, match="must sum to 1; 1 of 12 opinions"):
+        check(opinion._replace(**{part: changed}))
 
 
 @pytest.mark.parametrize(
