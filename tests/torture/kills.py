@@ -201,7 +201,7 @@ def kill_adding(rng: Rng, until: float) -> None:
         if time.monotonic() > until:
             break
         n = int(rng.integers(1, ITEMS))
-        item = rng.permutation(ITEMS)[:n]
+        item = rng.permutation(ITEMS)[:n].astype(str)
         batch = {"item": item.tolist(), "label": rng.choice(LABELS, n).tolist()}
         text = "".join(f"{x},{y}\n" for x, y in zip(*batch.values(), strict=True))
         Path(f"{i}.csv").write_text("item,label\n" + text)
@@ -235,8 +235,9 @@ def assert_store(batches: list[dict[str, list[Any]]], new: dict[str, list[Any]])
     together = {k: [x for batch in all_of_it for x in batch[k]] for k in new}
     expected = fuse_table(together, item="item", label="label", labels=list(LABELS))
     found = duckdb.read_parquet("of store.parquet").order("item").fetchnumpy()
+    assert found.pop("item").tolist() == expected.pop("item").tolist()
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name].astype(float), values, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found[name], values, rtol=0, atol=1e-12)
     for path in Path().glob("* store.parquet"):
         path.unlink()
     Path("copy.parquet").unlink()
