@@ -26,9 +26,9 @@ HOUSE = [
         ("arrays", "opinion.py", "`Opinion` and what is done to one", ""),
         ("arrays", "fusion.py", "many opinions to one", "opinion"),
         ("arrays", "divergence.py", "how far apart two Dirichlets are", ""),
-        ("arrays", "metrics.py", "scores", ""),
-        ("arrays", "confidence.py", "stated confidence to uncertainty", "opinion"),
         ("arrays", "annotations.py", "`Annotations`: who said what of which item", "opinion"),
+        ("arrays", "metrics.py", "scores", "annotations opinion"),
+        ("arrays", "confidence.py", "stated confidence to uncertainty", "annotations opinion"),
         ("arrays", "progress.py", "notes and bars for long work", ""),
         (
             "crowds",
@@ -46,7 +46,7 @@ HOUSE = [
             "crowds",
             "trust/",
             "what annotations are worth, learned from the crowd",
-            "annotations opinion tables",
+            "aggregate annotations opinion tables",
         ),
         (
             "crowds",
@@ -71,7 +71,7 @@ HOUSE = [
             "people",
             "files/",
             "files, folders, addresses and exports, in and out, all or nothing",
-            "aggregate annotations choices confidence opinion progress tables trust",
+            "annotations choices confidence opinion progress tables trust",
         ),
         (
             "people",
@@ -89,14 +89,14 @@ HOUSE = [
             "people",
             "report/",
             "a crowd as one page to look at",
-            "aggregate annotations annotators evaluation files opinion tables triage trust",
+            "aggregate annotations annotators evaluation files opinion triage trust",
         ),
         (
             "people",
             "cli/",
             "the command `sle`, one file a kind of verb",
             "aggregate annotations annotators choices confidence datasets evaluation files opinion "
-            "progress report tables torch triage",
+            "progress report tables torch triage trust",
         ),
     ]
 ]

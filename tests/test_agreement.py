@@ -17,8 +17,7 @@ from slencodings.aggregate.agreement import (
     pairwise_kappa,
     share_of_agreement,
 )
-from slencodings.aggregate.leave_one_out import leave_one_out
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, leave_one_out
 from slencodings.tables.arrays import from_table
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "agreement.json").read_text())["cases"]

@@ -16,7 +16,7 @@ from running import Run, Sle
 
 import slencodings
 from slencodings.files import encode as files
-from slencodings.trust import Trust, learn_trust, obtain
+from slencodings.trust import Trust, learn_trust
 
 Table = dict[str, list[Any]]
 ROLES = {name: name for name in ("item", "annotator", "label", "confidence")}
@@ -225,7 +225,7 @@ def test_without_annotators_one_worth_is_learned(sle: Sle):
 
 
 def test_of_very_many_labels_the_meaning_is_not_learned(sle: Sle, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(files, "MOST_MEANT", 2)
+    monkeypatch.setattr("slencodings.trust.learn.MOST_MEANT", 2)
     how = ("--trust", "learned", "--save-trust", "trust.json")
     run = sle("crowd.csv", "-o", "out.csv", *how)
     assert "note     of more than 2 labels, what votes say about others is not learned" in run.err
@@ -252,7 +252,7 @@ def test_learning_that_went_badly_is_told(
     sle: Sle, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], told: str
 ):
     trust = Trust.from_json(json.dumps(learn(crowd())[0].to_dict() | change))
-    monkeypatch.setattr(obtain, "learn_trust", lambda *_, **__: trust)
+    monkeypatch.setattr("slencodings.trust.learn.learn_trust", lambda *_, **__: trust)
     run = sle("crowd.csv", "-o", "out.csv", "--trust", "learned")
     assert run.code == 0
     assert told in run.err
@@ -269,7 +269,7 @@ def test_a_stop_while_learning_is_heard_and_changes_nothing(
         if what == "learning":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(obtain, "learn_trust", learn_for_ever)
+    monkeypatch.setattr("slencodings.trust.learn.learn_trust", learn_for_ever)
     (tmp_path / "crowd.csv").write_text(as_csv(crowd()))
     (tmp_path / "trust.json").write_text("old")
     with pytest.raises(KeyboardInterrupt):

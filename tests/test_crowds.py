@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flat import read_crowd
 
-from slencodings.files.crowd import weigh
+from slencodings.trust.apply import weigh
 
 CROWD = """\
 post,worker,answer,sure,trust,expert,p_no,p_yes
@@ -108,19 +108,16 @@ def test_rows_without_numbers_are_an_error_or_dropped(here):
 
 
 def test_weighing_uses_what_the_file_tells_or_learns_it(here):
-    given = read_crowd("crowd.csv", columns=ROLES)
-    opinion, trusted, doubt = weigh(given)
-    np.testing.assert_allclose(trusted, [0.9, 0.6, 0.7])
-    assert doubt == 0
-    assert opinion.uncertainty.shape == (3,)
-    told, say = notes()
-    opinion, trusted, doubt = weigh(
-        given._replace(annotations=replace(given.annotations, reliability=None)), say=say
-    )
-    assert told[0].startswith("learned trust: held-out vote log-loss")
-    assert np.all((trusted > 0) & (trusted < 1))
-    assert 0 <= doubt < 1
-    assert opinion.uncertainty.shape == (3,)
+    given = read_crowd("crowd.csv", columns=ROLES).annotations
+    weighed = weigh(given)
+    np.testing.assert_allclose(weighed.reliability, [0.9, 0.6, 0.7])
+    assert (weighed.source, weighed.uncertainty) == ("given", 0)
+    assert weighed.opinion.uncertainty.shape == (3,)
+    weighed = weigh(replace(given, reliability=None))
+    assert weighed.source == "learned"
+    assert np.all((weighed.reliability > 0) & (weighed.reliability < 1))
+    assert 0 <= weighed.uncertainty < 1
+    assert weighed.opinion.uncertainty.shape == (3,)
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +202,18 @@ def test_sle_triage_says_what_to_annotate_next(sle, digits, tmp_path):
     code, out, err = sle("triage", plain, "--limit", 1)
     assert code == 0
     assert "learned  trust: held-out vote log-loss" in err
+
+
+def test_where_every_item_has_one_annotation_triage_trusts_all_alike(sle, tmp_path):
+    path = tmp_path / "alone.csv"
+    path.write_text("item,annotator,label,uncertainty\np,ann,x,0.5\nq,bob,y,0.9\n")
+    code, out, err = sle("triage", path, "--target", 0.3)
+    assert code == 0
+    assert "note     no item has two annotations to learn trust from; all are trusted alike" in err
+    assert "2 items: 2 have too few opinions" in out
+    code, _, _ = sle("triage", path, "-o", tmp_path / "next.json", "--target", 0.3)
+    asked = json.loads((tmp_path / "next.json").read_text())
+    assert {row["item"]: row["annotators"] for row in asked["rows"]} == {"q": ["ann"], "p": ["bob"]}
 
 
 def test_wrong_use_of_the_verbs_is_told(sle, digits, tmp_path):

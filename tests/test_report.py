@@ -14,13 +14,13 @@ from slencodings.aggregate.agreement import judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.evaluation import compare
-from slencodings.files import crowd as crowds
 from slencodings.report import render, summarise
 from slencodings.report.charts import charts
 from slencodings.report.labels import times_confused
 from slencodings.report.people import NO_NAMES, NOT_SHARED, pair_agreement
-from slencodings.report.weighed import weigh, without_each
+from slencodings.report.without import without_each
 from slencodings.tables.arrays import from_table
+from slencodings.trust.apply import weigh
 
 # The package has a function of this name.
 SUMMARISE = importlib.import_module("slencodings.report.summarise")
@@ -151,8 +151,7 @@ def test_opinions_are_those_of_learned_trust_as_in_triage(
     summaries: dict[str, dict[str, Any]], name: str
 ):
     said = CROWDS[name]
-    opinion, _, _ = crowds.weigh(crowds.Told(said, None))
-    assert_opinions(summaries[name], said, opinion)
+    assert_opinions(summaries[name], said, weigh(said).opinion)
     assert summaries[name]["crowd"]["trust"] == "learned"
 
 
@@ -179,7 +178,7 @@ def test_where_nothing_can_be_learned_all_are_trusted_alike(summaries: dict[str,
 @pytest.mark.parametrize("given", [True, False])
 def test_without_an_annotator_is_what_fusing_the_others_gives(name: str, given: bool):
     said = CROWDS[name].completed(np.linspace(0.2, 0.9, len(CROWDS[name].item)) if given else None)
-    weighed = weigh(said, 0)
+    weighed = weigh(said)
     found = without_each(said, weighed)
     now = np.argmax(weighed.opinion.probability, axis=1)
     who = said.annotator if name != "no names" else np.arange(len(said.item))
@@ -198,9 +197,9 @@ def test_without_an_annotator_is_what_fusing_the_others_gives(name: str, given: 
 
 def test_everybody_left_out_in_parts_is_the_same_as_at_once(monkeypatch: pytest.MonkeyPatch):
     said = crowd()
-    weighed = weigh(said.completed(0.6), 0)
+    weighed = weigh(said.completed(0.6))
     whole = without_each(said, weighed)
-    monkeypatch.setattr("slencodings.report.weighed._AT_ONCE", 7)
+    monkeypatch.setattr("slencodings.report.without._AT_ONCE", 7)
     for one, other in zip(whole, without_each(said, weighed), strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -17,8 +17,9 @@ from slencodings.aggregate.agreement import judgments
 from slencodings.aggregate.em import ballots_of, posterior
 from slencodings.annotations import Annotations
 from slencodings.progress import bar
+from slencodings.tables.rows import Reading
 from slencodings.trust import Ridge, learn_trust
-from slencodings.trust.obtain import learn_from
+from slencodings.trust.learn import learn_from_table
 
 ct = sys.modules["slencodings.aggregate.crowdtruth"]
 METHODS = [dawid_skene, one_coin, glad, crowdtruth, mace]
@@ -174,10 +175,9 @@ def test_learning_from_a_table_tells_how_far_it_went():
     rng = np.random.default_rng(0)
     table = {"item": np.arange(60) // 3, "who": np.arange(60) % 3, "said": rng.integers(0, 2, 60)}
     told = []
-    learn_from(
-        table, {"item": "item", "annotator": "who", "label": "said"}, most_meant=100,
-        say=lambda what, text: None, step=lambda *x: None, progress=lambda *x: told.append(x),
-    )  # fmt: skip
+    reading = Reading(item="item", annotator="who", label="said")
+    say = lambda what, text: None  # noqa: E731
+    learn_from_table(table, reading, say=say, progress=lambda *x: told.append(x))
     assert told[-1][0] == told[-1][1] > 0
 
 

@@ -1,4 +1,4 @@
-"""Who said what about which item, and how sure they were of it."""
+"""Who said what about which item, how sure they were of it, and what that adds up to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.opinion import Opinion
+from slencodings.opinion import Codes, Floats, Opinion
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Annotations:
     reliability : float array (R,), in [0, 1], if it came with the annotations
     """
 
-    item: NDArray[np.intp]
-    annotator: NDArray[np.intp]
+    item: Codes
+    annotator: Codes
     y: NDArray[Any]
-    uncertainty: NDArray[np.float64]
+    uncertainty: Floats
     items: NDArray[Any]
     annotators: NDArray[Any]
     labels: NDArray[Any]
-    stated: NDArray[np.float64] | None = None
-    reliability: NDArray[np.float64] | None = None
+    stated: Floats | None = None
+    reliability: Floats | None = None
 
     @property
     def soft(self) -> bool:
@@ -44,14 +44,19 @@ class Annotations:
         return self.y.ndim == 2
 
     @property
-    def vectors(self) -> NDArray[np.float64]:
+    def named(self) -> bool:
+        """Whether annotators are told apart."""
+        return self.annotators.tolist() != ["anonymous"]
+
+    @property
+    def vectors(self) -> Floats:
         """The labels as vectors (R, K)."""
         if self.soft:
             return self.y
         return np.eye(len(self.labels), dtype=np.float64)[self.y]
 
     @property
-    def confidence(self) -> NDArray[np.float64]:
+    def confidence(self) -> Floats:
         """Confidence as it was stated, (R,), checked; 1 - uncertainty where nobody stated any."""
         # Rounded, as 1 - (1 - 0.3) is not 0.3.
         x = np.round(1 - self.uncertainty, 12) if self.stated is None else self.stated
@@ -90,7 +95,7 @@ class Annotations:
         taken = {k: None if v is None else np.asarray(v)[index] for k, v in columns.items()}
         return replace(self, **taken)
 
-    def sums(self, weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def sums(self, weight: Floats | None = None) -> Floats:
         """Add up the labels of each item, each times its weight: an array (N, K).
 
         >>> crowd = {"item": ["p", "p", "q"], "label": [1, 1, 0]}
@@ -107,7 +112,42 @@ class Annotations:
         counted: NDArray[Any] = np.bincount(cells, weight, shape[0] * shape[1])
         return counted.reshape(shape).astype(float)
 
-    def per_annotation(self, reliability: Any) -> NDArray[np.float64]:
+    def sums_of_others(self, weight: Floats) -> Floats:
+        """Add up the labels of the others on each annotation's item: an array (R, K).
+
+        A label that nobody else named has exactly 0, whatever the rounding of sums.
+        """
+        if self.soft:
+            return leave_one_out(self.y * weight[:, None], self.item)
+        votes = self.sums(weight)[self.item]
+        cells = self.item * len(self.labels) + self.y
+        votes[np.arange(len(weight)), self.y] = leave_one_out(weight, cells)
+        return votes
+
+    def fuse(
+        self,
+        weight: Floats,
+        base_rate: Floats,
+        *,
+        meaning: Floats | None = None,
+        prior: Floats | float = 1.0,
+    ) -> Opinion:
+        """One opinion for every item, (N,): fusing adds.
+
+        b_i = sum_q w_q y_q C / T,   u_i = s_i / T,   T = sum_q w_q + s_i
+
+        Parameters
+        ----------
+        weight : w (R,), pseudo-counts in the unit in which the prior weighs s
+        base_rate : a (K,)
+        meaning : C (K, K), what a vote for a label (row) says about the labels; itself when absent
+        prior : s, a number or (N,); where it is 0 the opinion is dogmatic
+        """
+        E = self.sums(weight) if meaning is None else self.sums(weight) @ meaning
+        T = np.sum(E, axis=1) + prior
+        return Opinion(E / T[:, None], prior / T, np.tile(base_rate, (len(T), 1)))
+
+    def per_annotation(self, reliability: Any) -> Floats:
         """Reliability as one number per annotation (R,), checked to lie in [0, 1].
 
         Takes a number, an array (M,) in the order of `annotators`, an array (R,), a mapping from
@@ -156,7 +196,25 @@ class Annotations:
         return r[self.annotator] if len(r) == M else r
 
 
-def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> NDArray[np.float64]:
+def leave_one_out(value: Floats, group: Codes) -> Floats:
+    """For each value, the sum of the others in its group, (R,) or (R, K); none is negative.
+
+    `total - value` cancels where a value is most of the total. At most one of a group is, so those
+    are left out of a second sum instead.
+
+    >>> leave_one_out(np.asarray([1.0, 1e20, 5.0]), np.asarray([0, 0, 1]))
+    array([1.e+20, 1.e+00, 0.e+00])
+    """
+    if value.ndim == 2:
+        columns = [leave_one_out(column, group) for column in value.T]
+        return np.stack(columns, axis=-1)
+    total = np.bincount(group, value)[group]
+    most = value > total / 2
+    rest = np.bincount(group, np.where(most, 0, value))[group]
+    return np.where(most, rest, total - value)
+
+
+def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> Floats:
     """One base rate per label (K,), from a mapping, K numbers, or nothing for equal ones."""
     K = len(labels)
     if base_rate is None:

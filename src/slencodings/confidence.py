@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slencodings.opinion import Opinion
-
-if TYPE_CHECKING:
-    from slencodings.annotations import Annotations
-
-Floats = NDArray[np.float64]
+from slencodings.annotations import Annotations, leave_one_out
+from slencodings.opinion import Codes, Floats, Opinion
 
 
 def linear(score: Any, *, low: float, high: float) -> Any:
@@ -130,7 +126,7 @@ class Calibration:
 
     level: Floats
     agreement: Floats
-    count: NDArray[np.intp]
+    count: Codes
     uncertainty: Floats
 
     def __call__(self, stated: Any) -> Any:
@@ -233,12 +229,11 @@ def _agreement(annotations: Annotations) -> tuple[Floats, NDArray[np.bool_], flo
             f"{len(item)} annotations came and each is alone on its item. "
             "Use linear(score, low=..., high=...), which takes confidence at its word."
         )
-    sums = annotations.sums()
     if annotations.soft:
-        agreed = np.sum((sums[item] - y) * y, axis=-1)
+        agreed = np.sum(y * leave_one_out(y, item), axis=-1)
         f = np.mean(y[paired], axis=0)
     else:
-        agreed = sums[item, y] - 1
+        agreed = leave_one_out(np.ones(len(y)), item * len(annotations.labels) + y)
         f = np.bincount(y[paired]) / np.sum(paired)
     return agreed / np.maximum(n - 1, 1), paired, float(np.sum(f**2))
 

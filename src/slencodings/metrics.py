@@ -6,13 +6,13 @@ Truth comes first. Labels lie on the last axis, and probabilities sum to one ove
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias, overload
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.intp]
+from slencodings.annotations import leave_one_out
+from slencodings.opinion import Codes, Floats
 
 # Far beyond what rounding in half precision leaves, far below what counts or logits sum to.
 _ROOM = 5e-3
@@ -161,11 +161,11 @@ def held_out_log_loss(
     mass = _sums(q, share, len(i))
     certain = np.asarray(c == 1, dtype=float)
     w = np.where(c == 1, 0, c / np.where(c == 1, 1, 1 - c))
-    total = (_others(i, w * mass) + 1)[q]
-    infinite = _others(i, certain * mass)[q]
+    total = (leave_one_out(w * mass, i) + 1)[q]
+    infinite = leave_one_out(certain * mass, i)[q]
     given = i[q] * K + k
-    limit = _others(given, certain[q] * share) / np.where(infinite > 0, infinite, 1)
-    P = np.where(infinite > 0, limit, (_others(given, w[q] * share) + a[k]) / total)
+    limit = leave_one_out(certain[q] * share, given) / np.where(infinite > 0, infinite, 1)
+    P = np.where(infinite > 0, limit, (leave_one_out(w[q] * share, given) + a[k]) / total)
     loss = _sums(q, share * -_log(P), len(i))
     alone = np.bincount(i)[i] == 1
     if each:
@@ -301,18 +301,6 @@ def _leaders(x: Floats) -> Floats:
     """The likeliest label as a vector; those that tie, to rounding, share it equally."""
     lead = x >= np.max(x, axis=-1, keepdims=True) * (1 - 1e-12)
     return lead.astype(float) / np.sum(lead, axis=-1, keepdims=True)
-
-
-def _others(group: Codes, x: Floats) -> Floats:
-    """For each row, the sum of x >= 0 over the other rows of its group.
-
-    `total - x` cancels where x is most of the total. At most one row of a group is, so those are
-    left out of a second sum instead.
-    """
-    total = _sums(group, x)[group]
-    most = x > total / 2
-    rest = _sums(group, np.where(most, 0, x))[group]
-    return np.where(most, rest, total - x)
 
 
 def _sums(group: Codes, x: Floats, size: int = 0) -> Floats:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate.leave_one_out import leave_one_out
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, leave_one_out
 from slencodings.choices import Level, check_word
 from slencodings.opinion import Codes, Floats
 

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, check_pairs, judgments, spread
-from slencodings.aggregate.leave_one_out import leave_one_out
 from slencodings.aggregate.result import Aggregate, OnStep
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, leave_one_out
 from slencodings.opinion import Codes, Floats
 
 _EPS = 1e-8  # SMALL_NUMBER_CONST of the package, which results depend on

@@ -44,9 +44,7 @@ def sle(
     m = np.ones(len(annotations.items))
     np.minimum.at(m, annotations.item, d)
     w = np.where(d == 0, 1, m[annotations.item] / np.where(d == 0, 1, d))
-    believed = annotations.sums(w * c)
-    total = np.sum(believed, axis=-1) + m
-    return Opinion(believed / total[:, None], m / total, np.tile(a, (len(m), 1)))
+    return annotations.fuse(w * c, a, prior=m)
 
 
 def certainty(

@@ -127,7 +127,7 @@ def _check(
     groups: int,
 ) -> str:
     """Refuse what makes no sense before time is spent on it, and return what to sort by."""
-    if annotations.annotators.tolist() == ["anonymous"]:
+    if not annotations.named:
         raise ValueError(
             "annotators are told apart by their ids, and these "
             f"{len(annotations.item):,} annotations came without. "

@@ -118,21 +118,24 @@ def triage(
 
     Without a column of reliability, trust is learned from the crowd.
     """
-    from slencodings.files.crowd import weigh
     from slencodings.triage import triage as sorted_out
+    from slencodings.trust.apply import weigh
 
-    told = read()
-    opinion, trusted, doubt = weigh(
-        told,
+    annotations = read().annotations
+    weighed = weigh(
+        annotations,
         seed=seed or 0,
-        say=read.say,
         progress=lambda done, total: read.progress("learning", done, total, ""),
     )
+    if weighed.trust is not None:
+        read.say("learned", f"trust: {weighed.trust.gain()}")
+    elif weighed.source == "alike":
+        read.say("note", "no item has two annotations to learn trust from; all are trusted alike")
     found = sorted_out(
-        opinion,
-        told.annotations,
-        reliability=trusted,
-        uncertainty=doubt,
+        weighed.opinion,
+        annotations,
+        reliability=weighed.reliability,
+        uncertainty=weighed.uncertainty,
         target=target,
         conflict=conflict,
         budget=budget,

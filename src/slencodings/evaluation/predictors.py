@@ -10,13 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slencodings.aggregate.leave_one_out import leave_one_out
-from slencodings.annotations import Annotations
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from slencodings.annotations import Annotations, leave_one_out
+from slencodings.opinion import Codes, Floats
 
 # An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
 _HABITS_OF_THE_CROWD = 10.0
@@ -43,7 +39,7 @@ class Counts(NamedTuple):
 
     def predict(self, annotations: Annotations) -> Floats:
         """The label distribution that the others give, (R, K)."""
-        votes = _without_own(annotations, self.weight(annotations))
+        votes = annotations.sums_of_others(self.weight(annotations))
         if self.meaning is not None:
             votes = votes @ self.meaning
         if self.winner:
@@ -93,7 +89,6 @@ class Model(NamedTuple):
 
     def _posterior(self, a: Annotations) -> Floats:
         """p(h | others), (R, H)."""
-        N, H = len(a.items), len(self.prior)
         with np.errstate(divide="ignore"):
             log_said, log_prior = np.log(self.said), np.log(self.prior)
         if a.soft:
@@ -104,23 +99,9 @@ class Model(NamedTuple):
             own = log_said[a.annotator, :, a.y]
         if self.weighted:
             own = own * (1 - a.uncertainty)[:, None]
-        total = np.stack([np.bincount(a.item, own[:, h], N) for h in range(H)], axis=1)
-        z = log_prior + total[a.item] - own
+        z = log_prior - leave_one_out(-own, a.item)
         p = np.exp(z - z.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
-
-
-def _without_own(a: Annotations, w: Floats) -> Floats:
-    """The votes of the others, weighted and added up, (R, K).
-
-    A label that nobody else named has exactly 0, whatever the rounding of sums.
-    """
-    K = len(a.labels)
-    if a.soft:
-        return np.stack([leave_one_out(w * a.y[:, k], a.item) for k in range(K)], axis=1)
-    votes = a.sums(w)[a.item]
-    votes[np.arange(len(w)), a.y] = leave_one_out(w, a.item * K + a.y)
-    return votes
 
 
 def _leaders(votes: Floats) -> Floats:

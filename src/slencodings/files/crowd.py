@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slencodings.aggregate import sle
 from slencodings.annotations import Annotations
 from slencodings.choices import TableFormat
 from slencodings.files import formats as readers
@@ -30,12 +27,9 @@ from slencodings.files.encode import with_typed_labels
 from slencodings.files.formats import columns_of, quote, shown
 from slencodings.files.locate import Source, locate, read_tool, scan
 from slencodings.files.write import disk_errors
-from slencodings.opinion import Opinion
+from slencodings.opinion import Floats
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.rows import Reading
-from slencodings.trust import learn_trust
-
-Floats = NDArray[np.float64]
 
 
 class Told(NamedTuple):
@@ -96,31 +90,6 @@ def read_crowd(
             return {"told": Told(a, truth)}
 
         return watch(connection, work, progress)["told"]
-
-
-def weigh(
-    told: Told,
-    *,
-    seed: int = 0,
-    say: Say = lambda what, text: None,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[Opinion, Floats, float]:
-    """An opinion of each item, and how reliable each annotator is and how unsure people are.
-
-    By the reliability that the file tells, the mean of each annotator; else by learned trust, of
-    which `progress` tells how far it is.
-    """
-    a = told.annotations
-    if a.reliability is not None:
-        rows = np.bincount(a.annotator, minlength=len(a.annotators))
-        trusted = np.bincount(a.annotator, a.reliability, len(a.annotators)) / np.maximum(rows, 1)
-        return sle(a), trusted, float(np.median(a.uncertainty))
-    trust = learn_trust(a, rng=seed, progress=progress)
-    votes, held_out = trust.losses["votes"], trust.losses.get("held_out", math.nan)
-    say("learned", f"trust: held-out vote log-loss {votes:.3f} (votes) -> {held_out:.3f}")
-    trusted = np.asarray(list(trust.reliability.values()))
-    doubt = float(np.median(trust.uncertainty(trust.confidence(a), trusted[a.annotator])))
-    return trust.opinion(a), trusted, doubt
 
 
 def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:

@@ -40,15 +40,11 @@ from slencodings.files.locate import Source, locate, read_tool
 from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
 from slencodings.files.write import WRITERS, check_place, check_target, disk_errors, replacing
 from slencodings.tables.columns import typed_labels
-from slencodings.tables.engines import (
-    ANNOTATOR,
-    LABEL,
-    probability,
-)
-from slencodings.tables.fuse import MOST_MEANT, About, Fusing, add_rows
+from slencodings.tables.engines import ANNOTATOR, LABEL, probability
+from slencodings.tables.fuse import About, Fusing, add_rows
 from slencodings.tables.rows import Reading, Rows, count_duplicates, read_rows
-from slencodings.trust.obtain import learn_from, load
-from slencodings.trust.value import Trust
+from slencodings.trust.learn import learn_from_table
+from slencodings.trust.value import Trust, load_trust
 
 # Past this, counting who said something twice costs more than the fusing itself.
 MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
@@ -160,7 +156,7 @@ def _fuse(job: Job, save_trust: str | None) -> About:
     """Read, check, fuse and write."""
     fusing, source = job.fusing, job.source
     _check_finite(job, fusing.smoothing)
-    stored = None if fusing.trust in ("none", "learned") else load(fusing.trust)
+    stored = None if fusing.trust in ("none", "learned") else load_trust(fusing.trust)
     with plain_errors(source, job.reading.format):
         given = _read(job, stored)
         reading, rows = given.reading, given.rows
@@ -190,7 +186,7 @@ def _add(job: Job, path: Path, again: bool) -> About:
     reading, fusing, source = job.reading, job.fusing, job.source
     check_additive(fusing, reading)
     known = open_store(job.connection, path)
-    stored = None if fusing.trust == "none" else load(fusing.trust)
+    stored = None if fusing.trust == "none" else load_trust(fusing.trust)
     if known is not None:
         check_settings(known, fusing.smoothing, reading.confidence_scale, stored)
         stored = known.learned
@@ -232,7 +228,7 @@ def _fuse_store(job: Job, path: Path) -> About:
     check_additive(job.fusing, reading)
     known = open_store(job.connection, path)
     assert known is not None, "it was recognised before"
-    stored = None if job.fusing.trust == "none" else load(job.fusing.trust)
+    stored = None if job.fusing.trust == "none" else load_trust(job.fusing.trust)
     check_settings(known, job.fusing.smoothing, reading.confidence_scale, stored)
     for role, spec in {**reading.columns, "labels": reading.labels}.items():
         if spec is not None:
@@ -316,16 +312,12 @@ def with_typed_labels(reading: Reading, table: Any) -> Reading:
 
 
 def _learn(job: Job, crowd: Relation, reading: Reading) -> Trust:
-    trust = learn_from(
+    job.step("learning", None, "")
+    trust = learn_from_table(
         crowd,
-        {role: spec for role, spec in reading.columns.items() if role != "reliability"},
-        labels=reading.labels,
-        missing=reading.missing,
-        duplicates=reading.duplicates,
+        reading,
         seed=job.fusing.seed,
-        most_meant=MOST_MEANT,
         say=job.say,
-        step=job.step,
         progress=lambda done, total: job.step("learning", total, "", done),
     )
     job.step("checking", None, "")

@@ -34,8 +34,7 @@ from slencodings.files.hadoop import (
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing, fuse_rows
 from slencodings.tables.rows import Reading, read_rows
-from slencodings.trust.obtain import load
-from slencodings.trust.value import Trust
+from slencodings.trust.value import Trust, load_trust
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
@@ -109,7 +108,7 @@ def _stored(trust: str, scale: Any) -> Trust | None:
             "sample first: sle encode SAMPLE -o OUT --trust learned --save-trust trust.json; "
             "then pass trust='trust.json'."
         )
-    return None if trust == "none" else load(trust)
+    return None if trust == "none" else load_trust(trust)
 
 
 @contextmanager

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from slencodings.annotations import Annotations
+from slencodings.opinion import Codes, Floats
 from slencodings.report.names import shown
-from slencodings.report.weighed import Floats, Ints, Weighed, Without, leaders
+from slencodings.report.without import Without, leaders
 from slencodings.triage import dissonance
+from slencodings.trust.apply import Weighed
 
 # So many are listed that a page stays below 3 MB: items, annotations in all and of one item.
 MOST_ITEMS, MOST_VOTES, MOST_EACH = 2_000, 15_000, 30
@@ -67,7 +69,7 @@ def describe_items(
     }
 
 
-def choose(a: Annotations, u: Floats, conflict: Floats, seed: int) -> tuple[Ints, int]:
+def choose(a: Annotations, u: Floats, conflict: Floats, seed: int) -> tuple[Codes, int]:
     """Which items to list, the most uncertain first, and how many of them are drawn at random.
 
     All if there is room; else a third by uncertainty, a third by conflict, and the rest at random.

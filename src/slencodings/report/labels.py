@@ -10,9 +10,9 @@ import numpy as np
 
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
-from slencodings.opinion import Opinion
+from slencodings.opinion import Floats, Opinion
 from slencodings.report.names import shown
-from slencodings.report.weighed import Floats, leaders, told_apart
+from slencodings.report.without import leaders, told_apart
 
 # Labels in a picture, the pairs that are named, and points in a triangle.
 MOST_DRAWN, _MOST_NAMED, _MOST_POINTS = 15, 10, 2_000

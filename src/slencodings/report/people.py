@@ -10,9 +10,11 @@ import numpy as np
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
+from slencodings.opinion import Codes
 from slencodings.report.items import NAME_LETTERS
 from slencodings.report.names import shown
-from slencodings.report.weighed import Ints, Weighed, Without, has_names
+from slencodings.report.without import Without
+from slencodings.trust.apply import Weighed
 
 # Annotators that are listed, and those in the picture of who agrees with whom.
 MOST_LISTED, MOST_PAIRED = 500, 25
@@ -41,10 +43,10 @@ def describe_people(
 ) -> dict[str, Any]:
     """A row for each annotator, most reliable first; agreement of pairs; and what to know."""
     a = annotations
-    if not has_names(a):
+    if not a.named:
         return {"why_not": NO_NAMES, "rows": [], "notes": []}
     small = len(a.item) <= MOST_REFITTED and len(a.labels) <= MOST_LABELS
-    learned = weighed.how == "learned"
+    learned = weighed.source == "learned"
     # What was learned is known already; only its intervals take fits.
     fitted = ["learned"] if learned and small else []
     said = judgments(a).shared()
@@ -79,7 +81,7 @@ def describe_people(
         "why_not": NOT_SHARED if not len(said.item) else None,
         "total": M,
         "listed": _listed(M, len(listed)),
-        "reliability": weighed.how,
+        "reliability": weighed.source,
         "rows": listed,
         "pairs": pair_agreement(said, M, len(a.labels), texts),
         "notes": notes,
@@ -93,7 +95,7 @@ def _places(names: list[Any], place: dict[Any, int]) -> list[int]:
 
 
 def _row(
-    row: dict[str, Any], m: int, texts: list[str], weighed: Weighed, items_changed: Ints
+    row: dict[str, Any], m: int, texts: list[str], weighed: Weighed, items_changed: Codes
 ) -> dict[str, Any]:
     keep = ("annotations", "shared_items", "agreement", "agreement_low", "agreement_high", "kappa")
     sure = ("stated", "earned", "overconfidence")
@@ -102,7 +104,7 @@ def _row(
     return {
         "annotator": texts[m],
         # Where nothing could be learned, full trust in everybody says nothing of anybody.
-        "reliability": None if weighed.how == "alike" else _round(weighed.reliability[m]),
+        "reliability": None if weighed.source == "alike" else _round(weighed.reliability[m]),
         "reliability_low": _round(row.get("learned_low")),
         "reliability_high": _round(row.get("learned_high")),
         **{name: _round(row[name]) for name in (*keep, *sure)},

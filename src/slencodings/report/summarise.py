@@ -17,8 +17,9 @@ from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import MOST_LABELS, describe_people
-from slencodings.report.weighed import Weighed, has_names, weigh, without_each
+from slencodings.report.without import without_each
 from slencodings.triage import triage
+from slencodings.trust.apply import Weighed, weigh
 
 Progress = Callable[[str, int, int], None]
 
@@ -81,12 +82,12 @@ def summarise(
     from slencodings import __version__
 
     a = annotations.completed(reliability)
-    weighed = weigh(a, seed, lambda n, of: progress("learning", n, of))
+    weighed = weigh(a, seed=seed, progress=lambda n, of: progress("learning", n, of))
     plan = triage(
         weighed.opinion,
         a,
         reliability=weighed.reliability,
-        uncertainty=weighed.doubt,
+        uncertainty=weighed.uncertainty,
         target=target,
         conflict=conflict,
     )
@@ -100,7 +101,7 @@ def summarise(
         "annotators": people,
         "labels": describe_labels(a, weighed.opinion, seed),
         "compared": _compared(a, seed, progress),
-        "next": _next(plan, has_names(a)),
+        "next": _next(plan, a.named),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }
 
@@ -120,7 +121,7 @@ def _glance(a: Annotations, weighed: Weighed, why: Any, seed: int) -> dict[str, 
         learned = {k: round(loss, 4) for k, loss in weighed.trust.losses.items()}
     return {
         "items": len(a.items),
-        "annotators": len(a.annotators) if has_names(a) else None,
+        "annotators": len(a.annotators) if a.named else None,
         "annotations": len(a.item),
         "labels": len(a.labels),
         "soft": a.soft,
@@ -136,7 +137,7 @@ def _glance(a: Annotations, weighed: Weighed, why: Any, seed: int) -> dict[str, 
         "uncertainty": round(float(u.mean()), 4) if len(u) else 0.0,
         "edges": [round(float(edge), 6) for edge in edges],
         "uncertainties": {kind: np.histogram(u[why == kind], edges)[0].tolist() for kind in kinds},
-        "trust": weighed.how,
+        "trust": weighed.source,
         "losses": learned,
     }
 
@@ -161,8 +162,8 @@ def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
     some = a.rows(rows)
     some = replace(some, item=np.searchsorted(kept, some.item), items=a.items[kept])
     skip = {
-        "Dawid-Skene": not has_names(a),
-        "MACE": not has_names(a),
+        "Dawid-Skene": not a.named,
+        "MACE": not a.named,
         "SLE, stated confidence": len(np.unique(a.uncertainty)) == 1,
         "SLE, calibrated confidence": a.stated is None,
         "SLE, given reliability": a.reliability is None,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from slencodings.trust.objective import Ridge
 Floats = NDArray[np.float64]
 Counts = NDArray[np.intp]
 
+_HOW = "Make one: sle encode IN -o OUT --trust learned --save-trust trust.json"
 # How many annotators and confusions are printed, and labels in a full matrix.
 _SHOWN = 10
 
@@ -140,9 +143,7 @@ class Trust:
         array([0, 1])
         """
         w = self.annotation_worth(annotations)
-        E = self._labelled(annotations).sums(w) @ self.meaning
-        T = np.bincount(annotations.item, w, len(annotations.items)) + 1
-        return Opinion(E / T[:, None], 1 / T, np.tile(self.base_rate, (len(T), 1)))
+        return self._labelled(annotations).fuse(w, self.base_rate, meaning=self.meaning)
 
     def log_loss(self, annotations: Annotations) -> Floats:
         """Log-loss of each annotation, predicted by the others on its item, (R,); nan if alone.
@@ -157,6 +158,16 @@ class Trust:
         loss = np.full(len(y), np.nan)
         loss[votes.row] = objective.losses(votes, w, self.meaning)
         return loss
+
+    def gain(self) -> str:
+        """How much better than plain votes it predicts, in words."""
+        votes, held_out = self.losses["votes"], self.losses.get("held_out")
+        if held_out is None:
+            return (
+                f"too few to hold some out; vote log-loss {votes:.3f} (votes) -> "
+                f"{self.losses['learned']:.3f} on these themselves"
+            )
+        return f"held-out vote log-loss {votes:.3f} (votes) -> {held_out:.3f}"
 
     def to_dict(self) -> dict[str, Any]:
         """The whole value in lists, numbers and names."""
@@ -291,6 +302,26 @@ class Trust:
         at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
         y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
         return replace(annotations, y=y, labels=self.labels)
+
+
+def load_trust(name: str) -> Trust:
+    """Read a trust that was stored as JSON."""
+    path = Path(name)
+    if not path.is_file():
+        words = ["none", "learned", *(p.name for p in Path(path.parent).glob("*.json"))]
+        near = difflib.get_close_matches(path.name, words, 1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise FileNotFoundError(
+            f"trust must be 'none', 'learned' or a file with a stored one; there is no file "
+            f"{name!r}.{meant}"
+        )
+    try:
+        return Trust.from_json(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        why = "it is no text"
+    except ValueError as error:
+        why = str(error).removesuffix(" Make it with trust.to_json().").removesuffix(".")
+    raise ValueError(f"{path.name} is not a stored trust: {why}. {_HOW}")
 
 
 def _floats(values: Any) -> Floats:
