@@ -194,7 +194,7 @@ def test_missing_values_teach_nothing_and_are_dropped_or_trusted(sle: Sle):
         "confidence": [None if q == 5 else c for q, c in enumerate(crowd()["confidence"])]
     }
     pq.write_table(pa.table(table), "crowd.parquet")
-    assert "`confidence` must be there" in refused(
+    assert "--confidence must be there" in refused(
         sle, "crowd.parquet", "-o", "out.csv", "--trust", "learned"
     )
     kept = {name: values[:5] + values[6:] for name, values in table.items()}
@@ -412,7 +412,7 @@ def test_rows_that_trust_cannot_read_are_refused(
 def test_names_of_another_type_are_refused(sle: Sle):
     stored(annotators=[1, 2, 3, 4])
     said = refused(sle, "crowd.csv", "-o", "out.csv", "--trust", "trust.json")
-    assert "`trust` must know annotators as column 'annotator' does, by String; 1 came" in said
+    assert "--trust must know annotators as column 'annotator' does, by String; 1 came" in said
 
 
 def test_reliability_given_to_the_library_is_refused_too(tmp_path: Path):

@@ -1,29 +1,18 @@
-"""What the verbs share that look at a whole crowd: its options, and what becomes of their rows."""
+"""The verbs that look at a whole crowd, and what they share: its options, and their rows."""
 
 from __future__ import annotations
 
 import inspect
+import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slencodings.cli.options import (
-    Column,
-    Ends,
-    IfDuplicate,
-    IfIncomplete,
-    In,
-    InFormat,
-    LabelColumn,
-    Labels,
-    Number,
-    Question,
-    Quiet,
-    RowsOut,
-    Verbose,
-    scale_of,
-    words,
-)
+import typer
+
+from slencodings.cli import options as o
+from slencodings.cli.terminal import show
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
@@ -52,22 +41,22 @@ class Read(NamedTuple):
 
 
 def _options(
-    source: In,
-    output: RowsOut = None,
-    format: InFormat = None,
-    question: Question = None,
-    item: Column = None,
-    annotator: Column = None,
-    label: LabelColumn = None,
-    confidence: Number = None,
-    uncertainty: Number = None,
-    reliability: Number = None,
-    confidence_scale: Ends = None,
-    labels: Labels = None,
-    missing: IfIncomplete = "error",
-    duplicates: IfDuplicate = "all",
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    source: o.In,
+    output: o.RowsOut = None,
+    format: o.InFormat = None,
+    question: o.Question = None,
+    item: o.Column = None,
+    annotator: o.Column = None,
+    label: o.LabelColumn = None,
+    confidence: o.Number = None,
+    uncertainty: o.Number = None,
+    reliability: o.Number = None,
+    confidence_scale: o.Ends = None,
+    labels: o.Labels = None,
+    missing: o.IfIncomplete = "error",
+    duplicates: o.IfDuplicate = "all",
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
 ) -> None:
     """The options by which a crowd is read, for `on_a_crowd`."""
 
@@ -99,8 +88,8 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
 
                 names = (field.name for field in fields(Reading))
                 how = {name: given[name] for name in names if name in given}
-                how["labels"] = words(given["labels"])
-                how["confidence_scale"] = scale_of(given["confidence_scale"], learned=False)
+                how["labels"] = o.words(given["labels"])
+                how["confidence_scale"] = o.scale_of(given["confidence_scale"], learned=False)
                 return read_crowd(source, Reading(**how), gold=gold, say=say, progress=progress)
 
             found = verb(Read(source, crowd, say, progress), **{p.name: given[p.name] for p in own})
@@ -117,3 +106,135 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     by_name = [p.replace(kind=keyword) for p in merged]
     command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
     return command
+
+
+@on_a_crowd
+def compare(
+    read: Read,
+    *,
+    gold: o.Gold = None,
+    methods: o.Methods = None,
+    folds: o.Folds = 5,
+    bootstrap: o.Bootstrap = 1000,
+    seed: o.Seed = None,
+) -> Found:
+    """Show which encoding fits this crowd, on votes that were held out.
+
+    Voting, models of annotators and SLE each predict every annotation from the others on its item,
+    with all that they learn taken from other items. With --gold, also how right they are.
+    """
+    from slencodings.evaluation import compare as compared
+    from slencodings.evaluation.text import SPARE, columns, head, lessons
+
+    crowd = read(gold)
+    found = compared(
+        crowd.annotations,
+        gold=crowd.truth,
+        methods=methods or None,
+        folds=folds,
+        bootstrap=bootstrap,
+        seed=seed or 0,
+        progress=lambda done, total, name: read.progress("comparing", done, total, "fits"),
+    )
+    for note in found.notes:
+        read.say("note", note)
+
+    def shown() -> None:
+        typer.echo(head(found.about) + "\n")
+        show(*columns(found.rows), SPARE)
+        typer.echo("\n" + "\n".join(lessons(found.rows)))
+
+    return Found(found.rows, found.about | {"notes": found.notes}, shown)
+
+
+@on_a_crowd
+def reliability(
+    read: Read, *, sort: o.SortBy = None, groups: o.Groups = 20, seed: o.Seed = None
+) -> Found:
+    """Show whom to trust: a row for each annotator, with intervals.
+
+    How often they agree with others, what models of annotators and learned trust make of them,
+    whether they are as sure as they should be, and what they confuse.
+    """
+    from slencodings.annotators import describe_annotators
+
+    crowd = read()
+    roster = describe_annotators(
+        crowd.annotations,
+        sort=sort,
+        groups=groups,
+        rng=seed or 0,
+        progress=lambda done, total: read.progress("estimating", done, total, "fits"),
+    )
+    about = {"notes": roster.notes, "seed": seed or 0}
+    return Found(roster.to_rows(), about, lambda: typer.echo(str(roster)))
+
+
+@on_a_crowd
+def triage(
+    read: Read,
+    *,
+    budget: o.Budget = None,
+    target: o.Target = 0.2,
+    conflict: o.Conflict = 0.5,
+    goal: o.WhatFor = "label",
+    capacity: o.Capacity = None,
+    limit: o.Limit = 20,
+    seed: o.Seed = None,
+) -> Found:
+    """Say which items to annotate next, how often and by whom, and where opinions conflict.
+
+    Without a column of reliability, trust is learned from the crowd.
+    """
+    from slencodings.triage import triage as sorted_out
+    from slencodings.trust.apply import weigh
+
+    annotations = read().annotations
+    weighed = weigh(
+        annotations,
+        seed=seed or 0,
+        progress=lambda done, total: read.progress("learning", done, total, ""),
+    )
+    if weighed.trust is not None:
+        read.say("learned", f"trust: {weighed.trust.gain()}")
+    elif weighed.source == "alike":
+        read.say("note", "no item has two annotations to learn trust from; all are trusted alike")
+    found = sorted_out(
+        weighed.opinion,
+        annotations,
+        reliability=weighed.reliability,
+        uncertainty=weighed.uncertainty,
+        target=target,
+        conflict=conflict,
+        budget=budget,
+        goal=goal,
+        capacity=capacity,
+    )
+    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal}
+
+    def shown() -> None:
+        typer.echo(found.summary() + "\n")
+        show(*found.table(limit), ("uncertainty after", "by whom"))
+
+    return Found(found.to_rows(), about | {"seed": seed or 0}, shown)
+
+
+@on_a_crowd
+def report(
+    read: Read,
+    *,
+    output: o.PageOut,
+    target: o.Target = 0.2,
+    conflict: o.Conflict = 0.5,
+    seed: o.Seed = None,
+) -> Found:
+    """Make one page to look at: items, annotators, labels, and what to do next.
+
+    It is one file that opens from disk, needs no network and prints well. Without a column of
+    reliability, trust is learned from the crowd.
+    """
+    from slencodings.report.page import make_page
+
+    command = shlex.join(["sle", *sys.argv[1:]])
+    make_page(read, output, command=command, target=target, conflict=conflict, seed=seed or 0)
+    return Found([], {}, lambda: None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
 import signal
 import sys
 import traceback
@@ -12,9 +11,9 @@ from typing import Any, NoReturn
 import typer
 
 from slencodings.cli import options as o
-from slencodings.cli.crowd import Found, Read, on_a_crowd
+from slencodings.cli.crowd import compare, reliability, report, triage
 from slencodings.cli.encode import encode
-from slencodings.cli.terminal import show
+from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes
 
 app = typer.Typer(
@@ -34,234 +33,8 @@ def options(version: o.Version = False) -> None:
     """Options before the verb."""
 
 
-app.command()(encode)
-
-
-@app.command()
-@on_a_crowd
-def compare(
-    read: Read,
-    *,
-    gold: o.Gold = None,
-    methods: o.Methods = None,
-    folds: o.Folds = 5,
-    bootstrap: o.Bootstrap = 1000,
-    seed: o.Seed = None,
-) -> Found:
-    """Show which encoding fits this crowd, on votes that were held out.
-
-    Voting, models of annotators and SLE each predict every annotation from the others on its item,
-    with all that they learn taken from other items. With --gold, also how right they are.
-    """
-    from slencodings.evaluation import compare as compared
-    from slencodings.evaluation.text import SPARE, columns, head, lessons
-
-    told = read(gold)
-    found = compared(
-        told.annotations,
-        gold=told.truth,
-        methods=methods or None,
-        folds=folds,
-        bootstrap=bootstrap,
-        seed=seed or 0,
-        progress=lambda done, total, name: read.progress("comparing", done, total, "fits"),
-    )
-    for note in found.notes:
-        read.say("note", note)
-
-    def shown() -> None:
-        typer.echo(head(found.about) + "\n")
-        show(*columns(found.rows), SPARE)
-        typer.echo("\n" + "\n".join(lessons(found.rows)))
-
-    return Found(found.rows, found.about | {"notes": found.notes}, shown)
-
-
-@app.command()
-@on_a_crowd
-def reliability(
-    read: Read, *, sort: o.SortBy = None, groups: o.Groups = 20, seed: o.Seed = None
-) -> Found:
-    """Show whom to trust: a row for each annotator, with intervals.
-
-    How often they agree with others, what models of annotators and learned trust make of them,
-    whether they are as sure as they should be, and what they confuse.
-    """
-    from slencodings.annotators import describe_annotators
-
-    told = read()
-    roster = describe_annotators(
-        told.annotations,
-        sort=sort,
-        groups=groups,
-        rng=seed or 0,
-        progress=lambda done, total: read.progress("estimating", done, total, "fits"),
-    )
-    about = {"notes": roster.notes, "seed": seed or 0}
-    return Found(roster.to_rows(), about, lambda: typer.echo(str(roster)))
-
-
-@app.command()
-@on_a_crowd
-def triage(
-    read: Read,
-    *,
-    budget: o.Budget = None,
-    target: o.Target = 0.2,
-    conflict: o.Conflict = 0.5,
-    goal: o.WhatFor = "label",
-    capacity: o.Capacity = None,
-    limit: o.Limit = 20,
-    seed: o.Seed = None,
-) -> Found:
-    """Say which items to annotate next, how often and by whom, and where opinions conflict.
-
-    Without a column of reliability, trust is learned from the crowd.
-    """
-    from slencodings.triage import triage as sorted_out
-    from slencodings.trust.apply import weigh
-
-    annotations = read().annotations
-    weighed = weigh(
-        annotations,
-        seed=seed or 0,
-        progress=lambda done, total: read.progress("learning", done, total, ""),
-    )
-    if weighed.trust is not None:
-        read.say("learned", f"trust: {weighed.trust.gain()}")
-    elif weighed.source == "alike":
-        read.say("note", "no item has two annotations to learn trust from; all are trusted alike")
-    found = sorted_out(
-        weighed.opinion,
-        annotations,
-        reliability=weighed.reliability,
-        uncertainty=weighed.uncertainty,
-        target=target,
-        conflict=conflict,
-        budget=budget,
-        goal=goal,
-        capacity=capacity,
-    )
-    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal}
-
-    def shown() -> None:
-        typer.echo(found.summary() + "\n")
-        show(*found.table(limit), ("uncertainty after", "by whom"))
-
-    return Found(found.to_rows(), about | {"seed": seed or 0}, shown)
-
-
-@app.command()
-@on_a_crowd
-def report(
-    read: Read,
-    *,
-    output: o.PageOut,
-    target: o.Target = 0.2,
-    conflict: o.Conflict = 0.5,
-    seed: o.Seed = None,
-) -> Found:
-    """Make one page to look at: items, annotators, labels, and what to do next.
-
-    It is one file that opens from disk, needs no network and prints well. Without a column of
-    reliability, trust is learned from the crowd.
-    """
-    from slencodings.report.page import make_page
-
-    command = shlex.join(["sle", *sys.argv[1:]])
-    make_page(read, output, command=command, target=target, conflict=conflict, seed=seed or 0)
-    return Found([], {}, lambda: None)
-
-
-@app.command()
-@on_a_crowd
-def train(
-    read: Read,
-    *,
-    features: o.Features,
-    model: o.Model,
-    feature_item: o.FeatureItem = None,
-    text: o.Text = None,
-    predictions: o.Predictions = None,
-    gold: o.Gold = None,
-    trust: o.LearnTrust = "none",
-    objective: o.WhatLoss = "reverse_kl",
-    epochs: o.Epochs = 100,
-    test: o.Held = 0.2,
-    seed: o.Seed = None,
-) -> Found:
-    """Train a model on the opinions of a crowd, and score it on items it has not seen."""
-    from slencodings.cli import models
-    from slencodings.files.features import read_features
-    from slencodings.files.write import check_place, check_rows_target, write_rows
-
-    check_place(model, read.source, features)
-    if predictions is not None:
-        check_rows_target(predictions, read.source)
-    told = read(gold)
-    a = told.annotations
-    X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
-    if not there.all():
-        read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
-    given = "learned" if trust == "learned" else None  # then that of each annotation counts
-    to_opinions = objective in ("reverse_kl", "forward_kl")
-    if a.reliability is not None and not to_opinions:
-        read.say("note", f"{objective} learns from plain votes; reliability is not used")
-        given = None
-    trained = models.train(
-        a, X, there, test=test, gold=told.truth, seed=seed or 0,
-        objective=objective, max_epochs=epochs, reliability=given,
-        verbose=sys.stderr.isatty(),
-    )  # fmt: skip
-    trained.model.save(model)
-    read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
-    if predictions is not None:
-        names, unseen = a.items[there].tolist(), trained.unseen[there]
-        write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
-        read.say("wrote", f"{predictions}: {len(names):,} opinions")
-    about = {"model": model, "objective": objective, "seed": seed or 0, "test": test}
-    if not trained.unseen.any():
-        return Found([about], about, lambda: None)
-    row = models.score(trained.model, a, X, trained.unseen, gold=told.truth)
-    return Found([about | row], about, lambda: _show_row(row))
-
-
-@app.command()
-@on_a_crowd
-def evaluate(
-    read: Read,
-    *,
-    features: o.Features,
-    model: o.Model,
-    feature_item: o.FeatureItem = None,
-    text: o.Text = None,
-    predictions: o.Predictions = None,
-    gold: o.Gold = None,
-) -> Found:
-    """Score a trained model's opinions against a crowd it has not seen, and against gold."""
-    from slencodings.cli import models
-    from slencodings.files.features import read_features
-    from slencodings.files.write import check_rows_target, write_rows
-
-    if predictions is not None:
-        check_rows_target(predictions, read.source)
-    told = read(gold)
-    a = told.annotations
-    X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
-    trained = models.load(model)
-    row = models.score(trained, a, X, there, gold=told.truth)
-    if predictions is not None:
-        write_rows(models.opinion_rows(trained, a.items[there].tolist(), X[there]), predictions, {})
-    about = {"model": model}
-    return Found([about | row], about, lambda: _show_row(row))
-
-
-def _show_row(row: dict[str, Any]) -> None:
-    """A row of figures as two columns; what is not defined is left out."""
-    for name, value in row.items():
-        if value is not None:
-            shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
-            typer.echo(f"{name:<32} {shown:>10}")
+for verb in (encode, compare, reliability, triage, report, train, evaluate):
+    app.command()(verb)
 
 
 @app.command()
