@@ -485,7 +485,7 @@ def test_names_with_dots_words_for_labels_and_stored_trust_are_read(tmp_path: Pa
     about = encode(source, tmp_path / "out.parquet", trust=str(kept), columns={"confidence": None})
     assert "reliability" not in about["columns"]
     assert about["trust_from"] == str(kept)
-    with pytest.raises(ValueError, match="of the type of column 'Answer_q', bigint; yes,no came"):
+    with pytest.raises(ValueError, match="of the type of column 'Answer_q', Int64; yes,no came"):
         encode(tmp_path / "in.parquet", tmp_path / "x.csv", columns=columns, labels=["yes", "no"])
 
 

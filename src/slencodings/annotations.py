@@ -86,8 +86,9 @@ class Annotations:
     def rows(self, index: Any) -> Annotations:
         """Take some of the annotations; items, annotators and labels stay, so codes still fit.
 
-        >>> said = from_table({"item": ["p", "q"], "label": [1, 0]}, item="item", label="label")
-        >>> said.rows([1]).item, said.rows([1]).items
+        >>> from slencodings import from_table
+        >>> crowd = from_table({"item": ["p", "q"], "label": [1, 0]}, item="item", label="label")
+        >>> crowd.rows([1]).item, crowd.rows([1]).items
         (array([1]), array(['p', 'q'], dtype=object))
         """
         names = ("item", "annotator", "y", "uncertainty", "stated", "reliability")
@@ -98,6 +99,7 @@ class Annotations:
     def sums(self, weight: Floats | None = None) -> Floats:
         """Add up the labels of each item, each times its weight: an array (N, K).
 
+        >>> from slencodings import from_table
         >>> crowd = {"item": ["p", "p", "q"], "label": [1, 1, 0]}
         >>> from_table(crowd, item="item", label="label").sums()
         array([[0., 2.],
@@ -144,7 +146,8 @@ class Annotations:
         prior : s, a number or (N,); where it is 0 the opinion is dogmatic
         """
         E = self.sums(weight) if meaning is None else self.sums(weight) @ meaning
-        T = np.sum(E, axis=1) + prior
+        # Of the weights, not of E: items with the same weights tie exactly, whatever was said.
+        T = np.bincount(self.item, weight, len(self.items)) + prior
         return Opinion(E / T[:, None], prior / T, np.tile(base_rate, (len(T), 1)))
 
     def per_annotation(self, reliability: Any) -> Floats:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from slencodings.aggregate.leave_one_out import leave_one_out
 
 from slencodings import (
     Opinion,
@@ -25,6 +24,7 @@ from slencodings import (
     smooth,
     unfuse,
 )
+from slencodings.annotations import leave_one_out
 from slencodings.divergence import kl_divergence
 from slencodings.metrics import auroc, brier, jsd
 from torture import again

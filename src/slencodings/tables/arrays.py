@@ -170,6 +170,7 @@ def dense(table: Any, *, item: str = "item", base_rate: Any = None) -> tuple[Any
 
     Examples
     --------
+    >>> from slencodings import fuse_table
     >>> crowd = {"item": ["a", "a", "b"], "label": ["yes", "no", "no"]}
     >>> items, labels, target = dense(fuse_table(crowd, item="item", label="label"))
     >>> target.belief.round(3)
