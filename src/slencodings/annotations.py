@@ -145,9 +145,11 @@ class Annotations:
         meaning : C (K, K), what a vote for a label (row) says about the labels; itself when absent
         prior : s, a number or (N,); where it is 0 the opinion is dogmatic
         """
-        E = self.sums(weight) if meaning is None else self.sums(weight) @ meaning
-        # Of the weights, not of E: items with the same weights tie exactly, whatever was said.
-        T = np.bincount(self.item, weight, len(self.items)) + prior
+        E = self.sums(weight)
+        T = np.sum(E, axis=1) + prior
+        if meaning is not None:
+            # Rows of C sum to one but for rounding; of the weights alone, equal items stay tied.
+            E, T = E @ meaning, np.bincount(self.item, weight, len(self.items)) + prior
         return Opinion(E / T[:, None], prior / T, np.tile(base_rate, (len(T), 1)))
 
     def per_annotation(self, reliability: Any) -> Floats:
