@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slencodings.aggregate.em import (
-    EXPECTED_ACCURACY,
-    FLOOR,
-    Gold,
-    above_chance,
-    ballots_of,
-    check_steps,
-    check_strength,
-    gold_codes,
-    learn_by_em,
-)
+from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats
@@ -26,7 +16,7 @@ def dawid_skene(
     n_iter: int = 100,
     tol: float = 1e-5,
     prior_strength: float = 1.0,
-    gold: Gold = None,
+    gold: em.Gold = None,
     use_confidence: bool = True,
     progress: OnStep | None = None,
 ) -> Aggregate:
@@ -58,24 +48,24 @@ def dawid_skene(
     >>> dawid_skene(crowd).reliability.round(2)
     array([0.95, 0.95, 0.45])
     """
-    check_steps(n_iter, tol)
-    check_strength("prior_strength", prior_strength, "0 turns it off.")
-    known = gold_codes(annotations, gold)
-    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    em.check_steps(n_iter, tol)
+    em.check_strength("prior_strength", prior_strength, "0 turns it off.")
+    known = em.gold_codes(annotations, gold)
+    ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
     A = ballots.table(ballots.item, ballots.cell, (N, M * K))
     votes = ballots.by_choice(ballots.weight)
     used = ballots.by_cell(ballots.weight)[:, :, None] > 0
     del ballots
 
-    c = EXPECTED_ACCURACY
+    c = em.EXPECTED_ACCURACY
     pseudo = prior_strength * np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
 
     def fit(q: Floats) -> Floats:
         mass = (A.T @ q).reshape(M, K, K) + pseudo
         if prior_strength == 0:
             # Only labels that an annotator used can be impossible by accident.
-            mass = np.where(used, np.maximum(mass, FLOOR), 0)
+            mass = np.where(used, np.maximum(mass, em.FLOOR), 0)
         total = np.sum(mass, axis=1, keepdims=True)
         return np.divide(mass, total, out=np.full(mass.shape, 1 / K), where=total > 0)
 
@@ -83,19 +73,9 @@ def dawid_skene(
         log_E = np.log(E, out=np.zeros(E.shape), where=E > 0)
         return A @ log_E.reshape(M * K, K), float(np.sum(pseudo * log_E))
 
-    q, p, E, elbo, converged = learn_by_em(
-        votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress
-    )
+    learned = em.learn(votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress)
+    p, E = learned.prior, learned.annotators
     accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
-    return Aggregate(
-        q,
-        accuracy,
-        {
-            "kappa": above_chance(accuracy, (E @ p) @ p),
-            "confusion": np.swapaxes(E, 1, 2),
-            "prior": p,
-            "elbo": elbo,
-            "converged": converged,
-            "iterations": len(elbo),
-        },
-    )
+    kappa = em.above_chance(accuracy, (E @ p) @ p)
+    details = {"kappa": kappa, "confusion": np.swapaxes(E, 1, 2)}
+    return Aggregate(learned.probability, accuracy, details | learned.details)

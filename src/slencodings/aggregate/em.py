@@ -205,8 +205,14 @@ class Learned(NamedTuple):
     elbo: Floats
     converged: bool
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """What an `Aggregate` tells of it."""
+        known = {"prior": self.prior, "elbo": self.elbo, "converged": self.converged}
+        return known | {"iterations": len(self.elbo)}
 
-def learn_by_em(
+
+def learn(
     votes: Floats,
     gold: Codes,
     fit: Callable[[Floats], Floats],

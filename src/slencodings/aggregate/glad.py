@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slencodings.aggregate.em import Gold, ballots_of, check_steps, gold_codes, posterior
+from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats
@@ -21,7 +21,7 @@ def glad(
     *,
     n_iter: int = 200,
     tol: float = 1e-4,
-    gold: Gold = None,
+    gold: em.Gold = None,
     use_confidence: bool = True,
     progress: OnStep | None = None,
 ) -> Aggregate:
@@ -50,9 +50,9 @@ def glad(
     >>> glad(crowd).details["ability"].round(2)
     array([1.17, 1.17, 0.34])
     """
-    check_steps(n_iter, tol)
-    known = gold_codes(annotations, gold)
-    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    em.check_steps(n_iter, tol)
+    known = em.gold_codes(annotations, gold)
+    ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     (N, M, K), w = ballots.shape, ballots.weight
     log_others = np.log(max(K - 1, 1))
     # Steps in units of each ability's own precision: those of busy annotators are known best.
@@ -65,7 +65,7 @@ def glad(
         x = a[ballots.annotator] * ease
         # log p(right) - log p(a certain wrong one) = x + log(K - 1)
         log_joint = ballots.by_choice(w * (x + log_others)) - np.log(K)
-        q, evidence = posterior(log_joint, known)
+        q, evidence = em.posterior(log_joint, known)
         e = np.exp(-np.abs(x))
         wrong = -(np.maximum(x, 0) + np.log1p(e)) - log_others
         surprise = w * (q.ravel()[ballots.choice] - sigmoid(x))

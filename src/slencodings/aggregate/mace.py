@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slencodings.aggregate.em import (
-    Gold,
-    ballots_of,
-    check_count,
-    check_steps,
-    gold_codes,
-    posterior,
-)
+from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
 from slencodings.choices import Inference, check_word
@@ -55,7 +48,7 @@ def mace(
     n_iter: int = 50,
     tol: float = 1e-6,
     theta_prior: tuple[float, float] = (0.5, 0.5),
-    gold: Gold = None,
+    gold: em.Gold = None,
     use_confidence: bool = True,
     rng: np.random.Generator | None = None,
     initial: tuple[Any, Any] | None = None,
@@ -92,11 +85,11 @@ def mace(
            [0., 1.]])
     """
     check_word("method", method, Inference)
-    check_count("n_restarts", n_restarts)
-    check_steps(n_iter, tol)
+    em.check_count("n_restarts", n_restarts)
+    em.check_steps(n_iter, tol)
     prior = _check_prior(theta_prior)
-    known = gold_codes(annotations, gold)
-    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    known = em.gold_codes(annotations, gold)
+    ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
     if initial is None:
         draw = np.random.default_rng(0) if rng is None else rng
@@ -160,7 +153,7 @@ def _learn(
         # All votes as guesses, then for each label what its votes gain if they knew.
         gain = (A @ np.log1p(know / guess).ravel()).reshape(N, K)
         gain -= np.log(K)
-        q, evidence = posterior(gain, gold)
+        q, evidence = em.posterior(gain, gold)
         history.append(float(np.sum(evidence) + np.sum(votes * np.log(guess))))
         change = abs(history[-1] - history[-2]) if len(history) > 1 else np.inf
         converged = bool(change < tol * max(np.sum(votes), 1))

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slencodings.aggregate.em import (
-    EXPECTED_ACCURACY,
-    FLOOR,
-    Gold,
-    above_chance,
-    ballots_of,
-    check_steps,
-    check_strength,
-    gold_codes,
-    learn_by_em,
-)
+from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats
@@ -26,7 +16,7 @@ def one_coin(
     n_iter: int = 100,
     tol: float = 1e-5,
     prior_strength: float = 1.0,
-    gold: Gold = None,
+    gold: em.Gold = None,
     use_confidence: bool = True,
     progress: OnStep | None = None,
 ) -> Aggregate:
@@ -47,16 +37,16 @@ def one_coin(
     >>> one_coin(crowd).reliability.round(2)
     array([0.97, 0.97, 0.3 ])
     """
-    check_steps(n_iter, tol)
-    check_strength("prior_strength", prior_strength, "0 turns it off.")
-    known = gold_codes(annotations, gold)
-    ballots = ballots_of(annotations, use_confidence=use_confidence)
+    em.check_steps(n_iter, tol)
+    em.check_strength("prior_strength", prior_strength, "0 turns it off.")
+    known = em.gold_codes(annotations, gold)
+    ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
     votes = ballots.by_choice(ballots.weight)
     given = ballots.by_annotator(ballots.weight)
     A = ballots.table(ballots.choice, ballots.annotator, (N * K, M))
     del ballots
-    pseudo = EXPECTED_ACCURACY * prior_strength
+    pseudo = em.EXPECTED_ACCURACY * prior_strength
 
     def fit(q: Floats) -> Floats:
         asked = given + prior_strength
@@ -65,27 +55,16 @@ def one_coin(
 
     def log_likelihood(r: Floats) -> tuple[Floats, float]:
         # With one label nobody can be wrong, and the second line is multiplied by nothing.
-        log_right = np.log(np.clip(r, FLOOR, 1))
-        log_wrong = np.log(np.clip(1 - r, FLOOR, 1) / max(K - 1, 1))
+        log_right = np.log(np.clip(r, em.FLOOR, 1))
+        log_wrong = np.log(np.clip(1 - r, em.FLOOR, 1) / max(K - 1, 1))
         odds = (A @ (log_right - log_wrong)).reshape(N, K)
         # Every vote is wrong before it is right for one label.
         doubt = np.sum(pseudo * log_right + (prior_strength - pseudo) * log_wrong)
         return odds, float(np.sum(given * log_wrong) + doubt)
 
-    q, p, r, elbo, converged = learn_by_em(
-        votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress
-    )
-    r = np.clip(r, 0, 1)
-    same = np.sum(p**2)
+    learned = em.learn(votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress)
+    r = np.clip(learned.annotators, 0, 1)
+    same = np.sum(learned.prior**2)
     chance = r * same + (1 - r) * (1 - same) / max(K - 1, 1)
-    return Aggregate(
-        q,
-        r,
-        {
-            "kappa": above_chance(r, chance),
-            "prior": p,
-            "elbo": elbo,
-            "converged": converged,
-            "iterations": len(elbo),
-        },
-    )
+    details = {"kappa": em.above_chance(r, chance)} | learned.details
+    return Aggregate(learned.probability, r, details)

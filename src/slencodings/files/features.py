@@ -93,21 +93,21 @@ def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[A
                     f"the columns are {', '.join(map(repr, names[:20]))}. "
                     "Name it: feature_item='COLUMN', text='COLUMN'."
                 )
-            others = [text] if text else [name for name in names if name != column]
-            if not others:
+            inputs = [text] if text else [name for name in names if name != column]
+            if not inputs:
                 raise ValueError(
                     f"{found.name} has no columns but {column!r}; features are needed."
                 )
-            relation = table.pick([column, *others])
+            relation = table.pick([column, *inputs])
             if kind in ("jsonl", "json"):
-                relation = readers.from_json(relation, [] if text else others)
+                relation = readers.from_json(relation, [] if text else inputs)
             if not text:
-                relation = readers.typed(relation, others)
+                relation = readers.typed(relation, inputs)
             arrays = relation.fetchnumpy()
     rows = np.asarray(arrays[column]).tolist()
     if text:
         return rows, _counted([str(words) for words in np.ma.filled(arrays[text], "").tolist()])
-    columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in others]
+    columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in inputs]
     return rows, np.stack(columns, axis=1).astype(np.float32)
 
 

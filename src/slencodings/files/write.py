@@ -11,15 +11,17 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import duckdb
 
 from slencodings.files.scratch import scratch_file
 
+# Plain values by name.
+Row: TypeAlias = Mapping[str, object]
 # How DuckDB writes each kind of file.
 WRITERS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd",
@@ -88,7 +90,7 @@ def check_rows_target(target: str, source: str | Sequence[str]) -> None:
     check_place(target, source)
 
 
-def write_rows(rows: list[dict[str, Any]], target: str, about: dict[str, Any]) -> None:
+def write_rows(rows: Sequence[Row], target: str, about: Row) -> None:
     """Write rows of plain values; JSON also says how they were made, under "about".
 
     Lists are JSON in a cell of CSV. JSON has no number for infinity, so it is the text "inf".
@@ -102,13 +104,13 @@ def write_rows(rows: list[dict[str, Any]], target: str, about: dict[str, Any]) -
     elif kind == ".jsonl":
         text = "".join(json.dumps(_finite(row), ensure_ascii=False) + "\n" for row in rows)
     else:
-        whole = {"about": _finite(about), "rows": [_finite(row) for row in rows]}
-        text = json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+        content = {"about": _finite(about), "rows": [_finite(row) for row in rows]}
+        text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
     with replacing(Path(target)) as new:
         new.write_text(text, encoding="utf-8", newline="")
 
 
-def _as_csv(rows: list[dict[str, Any]], delimiter: str) -> str:
+def _as_csv(rows: Sequence[Row], delimiter: str) -> str:
     out = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(out, names, delimiter=delimiter, lineterminator="\n")
@@ -117,11 +119,11 @@ def _as_csv(rows: list[dict[str, Any]], delimiter: str) -> str:
         lists = {
             k: json.dumps(v, ensure_ascii=False) for k, v in row.items() if isinstance(v, list)
         }
-        writer.writerow(row | lists)
+        writer.writerow({**row, **lists})
     return out.getvalue()
 
 
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
+def _finite(row: Row) -> Row:
     return {k: str(v) if isinstance(v, float) and math.isinf(v) else v for k, v in row.items()}
 
 

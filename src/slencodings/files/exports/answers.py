@@ -136,8 +136,8 @@ def tabulate(
     open = [name for name, kind in kinds.items() if kind == "choice"]
     name, label = _chosen_question(asked, kinds, open, question, who)
     given = asked[name]
-    others = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] != "choice" and n != sure]
-    notes += [f"questions without labels not used: {', '.join(others)}"] if others else []
+    unused = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] != "choice" and n != sure]
+    notes += [f"questions without labels not used: {', '.join(unused)}"] if unused else []
     several = any(a.several or (a.several is None and len(a.labels) > 1) for a in given)
     every = {x for a in given for x in (*a.labels, *(a.options or ()))}
     if several and len(every) == 1:

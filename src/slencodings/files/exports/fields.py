@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from slencodings.files.exports.load import Json, Name, Object, shown
 
+OTHER_VERSION = " Is this an export of another version? Export it again as the documentation says."
+
 
 def is_nothing(value: object) -> bool:
     """Whether a value is none: null, NaN, or text of no length."""
@@ -20,9 +22,7 @@ def as_object(value: Json, what: str, where: str, hint: str = "") -> Object:
 def object_in(record: Object, name: str, where: str) -> Object:
     """A member of a record that must be an object, an empty one where it is null or missing."""
     value = record.get(name)
-    if value is None or isinstance(value, dict):
-        return value or {}
-    raise ValueError(_of_another_kind(name, "an object", value, where))
+    return {} if value is None else as_object(value, repr(name), where, OTHER_VERSION)
 
 
 def list_in(record: Object, name: str, where: str) -> list[Json]:
@@ -30,14 +30,7 @@ def list_in(record: Object, name: str, where: str) -> list[Json]:
     value = record.get(name)
     if value is None or isinstance(value, list):
         return value or []
-    raise ValueError(_of_another_kind(name, "a list", value, where))
-
-
-def _of_another_kind(name: str, kind: str, value: Json, where: str) -> str:
-    return (
-        f"{where}: {name!r} must be {kind}; {shown(value)} came. "
-        "Is this an export of another version? Export it again as the documentation says."
-    )
+    raise ValueError(f"{where}: {name!r} must be a list; {shown(value)} came.{OTHER_VERSION}")
 
 
 def identity(value: Json, what: str, where: str, hint: str = "Export it again.") -> Name:

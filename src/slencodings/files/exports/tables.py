@@ -142,12 +142,12 @@ def _cells(
             f"{who} must have a column for the item; {item!r} came, and the columns are "
             f"{listed(names) or 'none'}. Name it: item=COLUMN."
         )
-    others = [name for name in names if name != item]
-    missing = [name for name in wanted or () if name not in others]
-    if missing or len(others) < 2:
+    rest = [name for name in names if name != item]
+    missing = [name for name in wanted or () if name not in rest]
+    if missing or len(rest) < 2:
         raise ValueError(
-            f"{who} must have two or more columns for the {role}; {missing or others} came, and "
-            f"the columns beside the item are {listed(others) or 'none'}. Name "
+            f"{who} must have two or more columns for the {role}; {missing or rest} came, and "
+            f"the columns beside the item are {listed(rest) or 'none'}. Name "
             f"them: {role}=[...]."
         )
-    return kept, item, list(wanted or others)
+    return kept, item, list(wanted or rest)
