@@ -94,7 +94,7 @@ def main() -> None:
         found = compare(annotations, gold=gold, seed=given.seed, progress=progress)
         print("\r" + " " * 80 + "\r", end="", file=sys.stderr)
         lines += shown(name, found)
-        kept += [{"data": name, **row, **found.about} for row in found.rows]
+        kept += [{"data": name, **row, **found.about._asdict()} for row in found.rows]
         print("\n".join(shown(name, found)), flush=True)
     if given.rows:
         text = "".join(json.dumps(row) + "\n" for row in kept)

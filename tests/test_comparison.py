@@ -11,8 +11,7 @@ from learning import crowd, make
 from slencodings import aggregate, metrics
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
-from slencodings.evaluation import compare, methods
-from slencodings.evaluation import predictors as others
+from slencodings.evaluation import compare, methods, predictors
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_trust
@@ -108,24 +107,24 @@ def test_a_model_multiplies_what_the_others_said(name, soft):
     c, known = all_methods(soft=soft)
     a = methods.sure(c)
     model = known[name](a).reader
-    np.testing.assert_allclose(model.said.sum(axis=2), 1, atol=1e-9)
+    np.testing.assert_allclose(model.confusion.sum(axis=2), 1, atol=1e-9)
     truth, own = model.predict(a), model.predict_own(a, a)
     for q in range(0, len(a.item), 17):
         p = model.prior.copy()
         for o in np.flatnonzero(a.item == a.item[q]):
             if o != q:
-                said = model.said[a.annotator[o]]
-                p *= np.prod(said ** a.vectors[o], axis=1)
+                answers = model.confusion[a.annotator[o]]
+                p *= np.prod(answers ** a.vectors[o], axis=1)
         p /= p.sum()
         by_label = [p[k::3].sum() for k in range(3)]
         np.testing.assert_allclose(truth[q], by_label, atol=1e-9)
-        np.testing.assert_allclose(own[q], p @ model.said[a.annotator[q]], atol=1e-9)
+        np.testing.assert_allclose(own[q], p @ model.confusion[a.annotator[q]], atol=1e-9)
 
 
 def test_a_doubtful_annotation_counts_less_in_the_weighted_model():
-    said = np.asarray([[[0.9, 0.1], [0.2, 0.8]]])
+    confusion = np.asarray([[[0.9, 0.1], [0.2, 0.8]]])
     a = make([0, 0], [0, 0], [0, 0], K=2, uncertainty=[0, 0.5])
-    predicted = Model(np.asarray([0.5, 0.5]), said, weighted=True).predict(a)
+    predicted = Model(np.asarray([0.5, 0.5]), confusion, weighted=True).predict(a)
     half, full = 0.9**0.5 / (0.9**0.5 + 0.2**0.5), 0.9 / 1.1
     np.testing.assert_allclose(predicted[:, 0], [half, full])
 
@@ -166,7 +165,7 @@ def test_habits_come_back_from_a_crowd_that_has_them():
 
 def test_what_nobody_expected_teaches_no_habit():
     a = make([0], [0], [1], K=2)
-    habits = others._habits(np.asarray([[1.0, 0.0]]), a, np.zeros(1, int), 1, np.eye(2), 1.0)
+    habits = predictors._habits(np.asarray([[1.0, 0.0]]), a, np.zeros(1, int), 1, np.eye(2), 1.0)
     np.testing.assert_array_equal(habits[0], np.eye(2))
 
 
@@ -261,7 +260,7 @@ def test_habits_are_learned_on_other_items_than_those_that_are_scored():
 def test_an_annotators_second_word_is_not_among_the_others():
     a = make([0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 0, 0], K=2)
     twice = compare(a, methods=["soft votes"], bootstrap=5)
-    assert twice.about["scored"] == 6
+    assert twice.about.scored == 6
     assert "1 annotations repeat an (item, annotator) pair and are left out" in twice.notes
 
 
@@ -385,6 +384,24 @@ def test_gold_comes_as_names_codes_or_a_soft_truth():
     assert row["jsd"] == pytest.approx(metrics.jsd(soft[7:], found, root=True).mean())
     assert row["nes"] == pytest.approx(metrics.entropy_similarity(soft[7:], found))
     assert "JSD" in str(compare(a, gold=soft, **how))
+
+
+@pytest.mark.parametrize(
+    ("names", "by"), [(["anonymous"], " items, "), (["ann"], " items by 1 annotator, ")]
+)
+def test_where_there_is_nobody_to_tell_apart_nothing_is_told_of_this_annotator(names, by):
+    a, _ = skilled(np.random.default_rng(0), N=40)
+    alone = replace(a, annotator=np.zeros_like(a.annotator), annotators=np.asarray(names))
+    found = compare(alone, methods=["soft votes", "SLE, full trust"], bootstrap=50)
+    assert f"480 annotations of 40{by}2 labels" in str(found)
+    assert "this" not in str(found)
+    assert "annotators are not told apart" in str(found)
+    for row in found.rows:
+        assert (row["own"], row["own_low"], row["best_own"]) == (None, None, False)
+    assert any(row["best"] for row in found.rows)
+    several = compare(a, methods=["soft votes", "SLE, full trust"], bootstrap=50)
+    assert "by 12 annotators" in str(several)
+    assert "this annotator" in str(several)
 
 
 def test_bad_input_is_told():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from running import Sle
-from test_report import QUICK, SUMMARISE
+from test_report import SUMMARISE, quick
 
 CSV = "item,annotator,label,confidence\n" + "".join(
     f"i{i},{who},{'yes' if (i + m) % 3 else 'no'},0.{5 + m}\n"
@@ -17,7 +17,7 @@ CSV = "item,annotator,label,confidence\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SUMMARISE, "METHODS", QUICK)
+    monkeypatch.setattr(SUMMARISE, "well_known", quick)
 
 
 @pytest.fixture

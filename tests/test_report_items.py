@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_report import QUICK, SUMMARISE, crowd
+from test_report import SUMMARISE, crowd, quick
 
 from slencodings.annotations import Annotations
 from slencodings.report import render, summarise
@@ -14,7 +14,7 @@ from slencodings.report.names import shown
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SUMMARISE, "METHODS", QUICK)
+    monkeypatch.setattr(SUMMARISE, "well_known", quick)
 
 
 def test_items_are_all_listed_while_there_is_room():

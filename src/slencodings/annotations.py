@@ -201,6 +201,11 @@ class Annotations:
         return r[self.annotator] if len(r) == M else r
 
 
+def by_annotators(n: int | None) -> str:
+    """For a sentence: " by 3 annotators", or nothing where they are not told apart."""
+    return "" if n is None else f" by {n:,} annotator{'s' * (n != 1)}"
+
+
 def leave_one_out(value: Floats, group: Codes) -> Floats:
     """For each value, the sum of the others in its group, (R,) or (R, K); none is negative.
 

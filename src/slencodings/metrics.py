@@ -218,7 +218,7 @@ def shares_right(truth: ArrayLike, prediction: ArrayLike) -> Floats:
     array([0.5, 1. ])
     """
     p, q = _pair(truth, prediction)
-    return np.sum(_leaders(p) * _leaders(q), axis=-1)
+    return np.sum(leaders(p) * leaders(q), axis=-1)
 
 
 def macro_f1(truth: ArrayLike, prediction: ArrayLike) -> float:
@@ -231,7 +231,7 @@ def macro_f1(truth: ArrayLike, prediction: ArrayLike) -> float:
     >>> round(macro_f1(np.eye(3)[[0, 0, 1]], np.eye(3)[[0, 1, 1]]), 3)
     0.667
     """
-    p, q = (_leaders(x).reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
+    p, q = (leaders(x).reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
     size = np.sum(p + q, axis=0)
     used = size > 0
     f1: Floats = 2 * np.sum(p * q, axis=0)[used] / size[used]
@@ -260,7 +260,7 @@ def calibration_error(truth: ArrayLike, prediction: ArrayLike, *, bins: int = 15
         raise ValueError(f"`bins` must be a whole number of at least 1; {bins} came. 15 is usual.")
     p, q = (x.reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
     top = np.max(q, axis=-1)
-    gap = np.sum(p * _leaders(q), axis=-1) - top
+    gap = np.sum(p * leaders(q), axis=-1) - top
     # Rounding may leave a certain label a hair above 1.
     place = np.ceil(np.minimum(top, 1) * bins).astype(np.intp)
     return float(np.sum(np.abs(_sums(place, gap)))) / len(q) if len(q) else math.nan
@@ -297,7 +297,7 @@ def auroc(positive: ArrayLike, score: ArrayLike) -> float:
     return float(up @ (np.cumsum(down) - down / 2) / pairs) if pairs > 0 else math.nan
 
 
-def _leaders(x: Floats) -> Floats:
+def leaders(x: Floats) -> Floats:
     """The likeliest label as a vector; those that tie, to rounding, share it equally."""
     lead = x >= np.max(x, axis=-1, keepdims=True) * (1 - 1e-12)
     return lead.astype(float) / np.sum(lead, axis=-1, keepdims=True)

@@ -144,7 +144,7 @@ def compare(
         show(*columns(found.rows), SPARE)
         typer.echo("\n" + "\n".join(lessons(found.rows)))
 
-    return Found(found.rows, found.about | {"notes": found.notes}, shown)
+    return Found(found.rows, found.about._asdict() | {"notes": found.notes}, shown)
 
 
 @on_a_crowd

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from slencodings import metrics
 from slencodings.aggregate.em import gold_codes
 from slencodings.annotations import Annotations
-from slencodings.evaluation.predictors import Floats
+from slencodings.opinion import Floats
 
 
 def as_truth(a: Annotations, gold: Any) -> Floats | None:
@@ -17,9 +16,8 @@ def as_truth(a: Annotations, gold: Any) -> Floats | None:
     if gold is None:
         return None
     N, K = len(a.items), len(a.labels)
-    given = None if isinstance(gold, dict) else np.asarray(gold)
-    if given is not None and given.ndim == 2:
-        truth = given.astype(float)
+    if np.ndim(gold) == 2:
+        truth = np.asarray(gold, dtype=float)
         known = ~np.isnan(truth).any(axis=1)
         if truth.shape != (N, K) or not np.allclose(truth[known].sum(axis=1), 1, atol=5e-3):
             raise ValueError(
@@ -33,11 +31,3 @@ def as_truth(a: Annotations, gold: Any) -> Floats | None:
     if np.isnan(truth).any(axis=1).all():
         raise ValueError("`gold` must know at least one item; none came. Leave it out.")
     return truth
-
-
-def distances(truth: Floats, probability: Floats) -> dict[str, float]:
-    """Mean root JSD (the paper's) and NES, for a truth that is a distribution."""
-    return {
-        "jsd": float(np.mean(metrics.jsd(truth, probability, root=True))),
-        "nes": metrics.entropy_similarity(truth, probability),
-    }

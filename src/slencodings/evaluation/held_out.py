@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import metrics
 from slencodings.annotations import Annotations
-from slencodings.evaluation import gold as right
+from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.methods import Fitted, Method, methods_for
-from slencodings.evaluation.predictors import Floats, crowd_habits
+from slencodings.evaluation.predictors import crowd_habits
+from slencodings.evaluation.rows import About, Row
+from slencodings.evaluation.text import as_text
+from slencodings.opinion import Codes, Floats
 
 # What is scored of each method: log-losses of a vote by anybody, the same without the detour
 # through the crowd's habits, and of a vote by this annotator; Brier score and agreement.
@@ -27,10 +30,11 @@ class Comparison:
 
     Attributes
     ----------
-    rows : one dict per method, best first. `votes`, `direct`, `own` are mean log-losses of held-out
+    rows : one `Row` each, best first. `votes`, `direct`, `own` are mean log-losses of held-out
         votes by anybody, the same not through the crowd's habits, and by this annotator, each with
         `_low` and `_high`. `behind` is `votes` less those of the first row on the same items, also
         with `_low` and `_high`; `best` and `best_own` say whether all paired intervals are above 0.
+        `own` is None if there are not several annotators to tell apart.
         `brier` and `agreement` of what `votes` predicts; `uncertainty`, the mean over items;
         `seconds` of one fit; `converged`. With gold: `accuracy` (labels that tie count in parts),
         `_low`, `_high`, `macro_f1`; with a soft truth `jsd` (root) and `nes`
@@ -38,13 +42,11 @@ class Comparison:
     about : sizes, folds, resamples and seed
     """
 
-    rows: list[dict[str, Any]]
+    rows: list[Row]
     notes: list[str]
-    about: dict[str, Any]
+    about: About
 
     def __str__(self) -> str:
-        from slencodings.evaluation.text import as_text
-
         return as_text(self.rows, self.notes, self.about)
 
 
@@ -85,13 +87,13 @@ def compare(
     """
     a, notes = _once_each(annotations, reliability)
     chosen = _chosen(methods_for(a), methods)
-    truth = right.as_truth(a, gold)
+    truth = as_truth(a, gold)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
     steps = int(fold.max()) + 2
     sums = np.zeros((len(chosen), len(SCORES), len(a.items)))
-    rows: list[dict[str, Any]] = []
-    probabilities: list[Floats] = []
+    fits: dict[str, Fitted] = {}
+    seconds: list[float] = []
     for i, (name, method) in enumerate(chosen.items()):
         for f in range(steps - 1):
             progress(i * steps + f, len(chosen) * steps, name)
@@ -100,25 +102,24 @@ def compare(
                 sums[i, s] += np.bincount(test.item, score, len(a.items))
         progress(i * steps + steps - 1, len(chosen) * steps, name)
         start = time.perf_counter()
-        fit = method(a)
-        rows.append({"method": name, "seconds": time.perf_counter() - start, **_said(fit)})
-        probabilities.append(fit.probability)
+        fits[name] = fit = method(a)
+        seconds.append(time.perf_counter() - start)
         notes += [f"{name}: {note}" for note in fit.notes]
         notes += [] if fit.converged else [f"{name} did not converge"]
     counts = np.bincount(a.item, minlength=len(a.items)) * (fold >= 0)
-    _measure(rows, sums, counts, bootstrap, rng)
+    rows = _measure(fits, seconds, sums, counts, bootstrap, rng, own=len(a.annotators) > 1)
     if truth is not None:
-        _measure_gold(rows, probabilities, truth, bootstrap, rng)
-    about = {
-        "annotations": len(a.item),
-        "items": len(a.items),
-        "annotators": len(a.annotators),
-        "labels": len(a.labels),
-        "scored": int(counts.sum()),
-        "folds": steps - 1,
-        "bootstrap": bootstrap,
-        "seed": seed,
-    }
+        _measure_gold(rows, list(fits.values()), truth, bootstrap, rng)
+    about = About(
+        annotations=len(a.item),
+        items=len(a.items),
+        annotators=len(a.annotators) if a.named else None,
+        labels=len(a.labels),
+        scored=int(counts.sum()),
+        folds=steps - 1,
+        bootstrap=bootstrap,
+        seed=seed,
+    )
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
 
 
@@ -154,7 +155,7 @@ def _chosen(known: dict[str, Method], wanted: Sequence[str] | None) -> dict[str,
     return {folded[name.casefold()]: known[folded[name.casefold()]] for name in wanted}
 
 
-def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> Codes:
     """A fold for each item that has two annotations or more; -1 for the others, which train."""
     shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items)) > 1)
     if folds < 2 or len(shared) < 2:
@@ -175,12 +176,11 @@ def _score(method: Method, train: Annotations, test: Annotations) -> Floats:
         votes = direct @ crowd_habits(fit.reader.predict(train), train)
     own = fit.reader.predict_own(train, test)
     y = test.vectors
-    top = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
     return np.stack(
         [
             *(_log_loss(y, p) for p in (votes, direct, own)),
             np.sum((votes - y) ** 2, axis=1),
-            np.sum(y * top, axis=1) / top.sum(axis=1),
+            np.sum(y * metrics.leaders(votes), axis=1),
         ]
     )
 
@@ -192,60 +192,82 @@ def _log_loss(y: Floats, p: Floats) -> Floats:
         return np.sum(y * np.where(y > 0, -np.log(np.minimum(p, 1)), 0), axis=1)
 
 
-def _said(fit: Fitted) -> dict[str, Any]:
-    mean = None if fit.uncertainty is None else float(np.mean(fit.uncertainty))
-    return {"uncertainty": mean, "converged": bool(fit.converged)}
-
-
 def _measure(
-    rows: list[dict[str, Any]],
+    fits: dict[str, Fitted],
+    seconds: list[float],
     sums: Floats,
-    counts: NDArray[Any],
+    counts: Codes,
     bootstrap: int,
     rng: np.random.Generator,
-) -> None:
-    """Means, intervals, and who is behind whom; into the rows."""
+    *,
+    own: bool,
+) -> list[Row]:
+    """Means, intervals, and who is behind whom; without `own` nothing of this annotator."""
     scored = counts > 0
     sums, counts = sums[:, :, scored], counts[scored]
-    mean = sums.sum(axis=2) / counts.sum()
+    mean: Floats = sums.sum(axis=2) / counts.sum()
     losses = sums[:, :3].reshape(-1, len(counts))
-    drawn = _resample(losses.T, counts, bootstrap, rng).reshape(bootstrap, len(rows), 3)
-    for i, row in enumerate(rows):
-        row.update(zip(SCORES, mean[i].tolist(), strict=True))
-        for s, name in enumerate(SCORES[:3]):
-            row.update(_interval(name, drawn[:, i, s]))
+    drawn = _resample(losses.T, counts, bootstrap, rng).reshape(bootstrap, len(fits), 3)
     leader, own_leader = int(np.argmin(mean[:, 0])), int(np.argmin(mean[:, 2]))
-    for i, row in enumerate(rows):
-        row["behind"] = float(mean[i, 0] - mean[leader, 0])
-        row.update(_interval("behind", drawn[:, i, 0] - drawn[:, leader, 0]))
-        row["best"] = i == leader and _ahead(drawn[:, :, 0], leader)
-        row["best_own"] = i == own_leader and _ahead(drawn[:, :, 2], own_leader)
+    rows: list[Row] = []
+    for i, (name, fit) in enumerate(fits.items()):
+        votes, direct, this, brier, agreement = mean[i].tolist()
+        ends = [_interval(drawn[:, i, s]) for s in range(3)]
+        behind = _interval(drawn[:, i, 0] - drawn[:, leader, 0])
+        rows.append(
+            {
+                "method": name,
+                "seconds": seconds[i],
+                "uncertainty": None if fit.uncertainty is None else float(np.mean(fit.uncertainty)),
+                "converged": bool(fit.converged),
+                "votes": votes,
+                "direct": direct,
+                "own": this if own else None,
+                "brier": brier,
+                "agreement": agreement,
+                "votes_low": ends[0].low,
+                "votes_high": ends[0].high,
+                "direct_low": ends[1].low,
+                "direct_high": ends[1].high,
+                "own_low": ends[2].low if own else None,
+                "own_high": ends[2].high if own else None,
+                "behind": votes - float(mean[leader, 0]),
+                "behind_low": behind.low,
+                "behind_high": behind.high,
+                "best": i == leader and _ahead(drawn[:, :, 0], leader),
+                "best_own": own and i == own_leader and _ahead(drawn[:, :, 2], own_leader),
+            }
+        )
+    return rows
 
 
 def _ahead(drawn: Floats, leader: int) -> bool:
     """Whether there are others and the leader is ahead of each in 97.5 of 100 resamples."""
-    others = np.delete(drawn, leader, axis=1) - drawn[:, [leader]]
-    return bool(others.size and np.all(np.quantile(others, 0.025, axis=0) > 0))
+    behind = np.delete(drawn, leader, axis=1) - drawn[:, [leader]]
+    return bool(behind.size and np.all(np.quantile(behind, 0.025, axis=0) > 0))
 
 
 def _measure_gold(
-    rows: list[dict[str, Any]],
-    probabilities: list[Floats],
+    rows: list[Row],
+    fits: list[Fitted],
     truth: Floats,
     bootstrap: int,
     rng: np.random.Generator,
 ) -> None:
+    """How right each method is where the truth is known; into the rows."""
     known = ~np.isnan(truth).any(axis=1)
     truth = truth[known]
     soft = bool(np.any((truth > 0) & (truth < 1)))
-    given = [p[known] for p in probabilities]
+    given = [fit.probability[known] for fit in fits]
     shares = np.stack([metrics.shares_right(truth, p) for p in given], axis=1)
     drawn = _resample(shares, np.ones(len(truth)), bootstrap, rng)
     for i, (row, p) in enumerate(zip(rows, given, strict=True)):
         row["accuracy"] = float(shares[:, i].mean())
-        row.update(_interval("accuracy", drawn[:, i]))
+        row["accuracy_low"], row["accuracy_high"] = _interval(drawn[:, i])
         row["macro_f1"] = metrics.macro_f1(truth, p)
-        row.update(right.distances(truth, p) if soft else {})
+        if soft:
+            row["jsd"] = float(np.mean(metrics.jsd(truth, p, root=True)))
+            row["nes"] = metrics.entropy_similarity(truth, p)
 
 
 def _resample(sums: Floats, counts: NDArray[Any], n: int, rng: np.random.Generator) -> Floats:
@@ -260,9 +282,14 @@ def _resample(sums: Floats, counts: NDArray[Any], n: int, rng: np.random.Generat
     return drawn
 
 
-def _interval(name: str, drawn: Floats) -> dict[str, float | None]:
+class _Interval(NamedTuple):
+    low: float | None
+    high: float | None
+
+
+def _interval(drawn: Floats) -> _Interval:
     """The middle 95 of 100 resamples; infinity less infinity has none."""
     if not len(drawn) or np.isnan(drawn).any():
-        return {f"{name}_low": None, f"{name}_high": None}
+        return _Interval(None, None)
     low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")
-    return {f"{name}_low": float(low), f"{name}_high": float(high)}
+    return _Interval(float(low), float(high))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,8 @@ from slencodings.aggregate import Aggregate
 from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
-from slencodings.evaluation.predictors import Counts, Floats, Model
-from slencodings.opinion import Opinion
+from slencodings.evaluation.predictors import Counts, Model
+from slencodings.opinion import Floats, Opinion
 from slencodings.trust import learn_trust
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
@@ -45,45 +45,6 @@ class Fitted(NamedTuple):
 
 
 Method = Callable[[Annotations], Fitted]
-
-
-def methods_for(a: Annotations) -> dict[str, Method]:
-    """The methods that make sense for a crowd, by name: some need annotator ids, or confidence."""
-    plain: dict[str, Method] = {
-        "majority vote": _majority,
-        "soft votes": _soft,
-        "SLE, one count each": lambda c: _sle(c, _ONE_COUNT, smoothing=0.0),
-        "SLE, full trust": lambda c: _sle(c, 1.0),
-    }
-    several: dict[str, Method] = {
-        "CrowdTruth": _crowdtruth,
-        "Dawid-Skene": _dawid_skene,
-        "MACE": _mace,
-        "GLAD": _glad,
-        **{f"SLE, {name}": _with_source(source) for name, source in SOURCES.items()},
-    }
-    given: dict[str, Method] = {"SLE, given reliability": _given}
-    literal: dict[str, Method] = {"SLE, stated confidence": lambda c: _sle(c, 1.0, keep=True)}
-    weighted: dict[str, Method] = {
-        "Dawid-Skene, weighted by confidence": lambda c: _dawid_skene(c, use_confidence=True),
-    }
-    calibrated: dict[str, Method] = {"SLE, calibrated confidence": lambda c: _calibrated(c, None)}
-    both: dict[str, Method] = {
-        "SLE, kappa and calibrated confidence": lambda c: _calibrated(c, SOURCES["kappa"]),
-    }
-    ids, confident = len(a.annotators) > 1, a.stated is not None
-    doubted = len(np.unique(a.uncertainty)) > 1
-    offered = (
-        (plain, True),
-        (several, ids),
-        (weighted, ids and doubted),
-        (given, a.reliability is not None),
-        (literal, doubted),
-        (calibrated, confident),
-        (both, ids and confident),
-        ({"SLE, learned": _learned}, True),
-    )
-    return {name: method for group, fits in offered if fits for name, method in group.items()}
 
 
 def _above_chance(a: Annotations) -> Floats:
@@ -135,9 +96,12 @@ def _equal(a: Annotations) -> Floats:
 
 def _crowdtruth(a: Annotations) -> Fitted:
     found = aggregate.crowdtruth(a)
-    wqs = np.asarray(found.reliability)
-    reader = Counts(lambda c: wqs[c.annotator], base_rate(a), prior=0)
-    return _inferred(reader, found)
+    quality = np.asarray(found.reliability)
+
+    def weight(c: Annotations) -> Floats:
+        return quality[c.annotator]
+
+    return _inferred(Counts(weight, base_rate(a), prior=0), found)
 
 
 def _dawid_skene(a: Annotations, *, use_confidence: bool = False) -> Fitted:
@@ -151,10 +115,10 @@ def _mace(a: Annotations) -> Fitted:
     strategy, spamming = found.details["strategy"], found.details["spamming"]
     K = strategy.shape[1]
     know = np.asarray(found.reliability)
-    said = know[:, None, None] * np.eye(K) + (spamming[:, None] * strategy)[:, None]
+    confusion = know[:, None, None] * np.eye(K) + (spamming[:, None] * strategy)[:, None]
     # VB's expectations of logarithms sum to less than one.
-    said /= said.sum(axis=2, keepdims=True)
-    return _inferred(Model(np.full(K, 1 / K), said), found)
+    confusion /= confusion.sum(axis=2, keepdims=True)
+    return _inferred(Model(np.full(K, 1 / K), confusion), found)
 
 
 def _glad(a: Annotations) -> Fitted:
@@ -165,9 +129,9 @@ def _glad(a: Annotations) -> Fitted:
     # 1 - p would be 0 where somebody is very able, and no slip could be explained.
     p, wrong = sigmoid(x), sigmoid(-x) / max(K - 1, 1)
     p = p if K > 1 else np.ones_like(p)
-    said = np.where(np.eye(K) == 1, p[..., None, None], wrong[..., None, None])
+    confusion = np.where(np.eye(K) == 1, p[..., None, None], wrong[..., None, None])
     prior = np.repeat(weight / weight.sum() / K, K)
-    return _inferred(Model(prior, said.reshape(len(p), -1, K)), found)
+    return _inferred(Model(prior, confusion.reshape(len(p), -1, K)), found)
 
 
 def _inferred(reader: Counts | Model, found: Aggregate) -> Fitted:
@@ -233,9 +197,11 @@ def _calibrated(a: Annotations, source: Callable[[Annotations], Any] | None) -> 
 def _learned(a: Annotations) -> Fitted:
     trust = learn_trust(sure(a))
     target = trust.opinion(sure(a))
-    reader = Counts(
-        lambda c: trust.annotation_worth(sure(c)), trust.base_rate, meaning=trust.meaning
-    )
+
+    def weight(c: Annotations) -> Floats:
+        return trust.annotation_worth(sure(c))
+
+    reader = Counts(weight, trust.base_rate, meaning=trust.meaning)
     return Fitted(reader, False, target.probability, target.uncertainty, trust.converged)
 
 
@@ -246,3 +212,62 @@ def _opinions(target: Opinion, weight: Callable[[Annotations], Floats], a: Float
 def _odds(c: Floats) -> Floats:
     """Pseudo-counts per unit of prior weight; smoothing keeps c below 1."""
     return c / (1 - c)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A method, what a crowd must have for it, and whether people know it by name."""
+
+    name: str
+    fit: Method
+    needs: Callable[[Annotations], bool] = lambda a: True
+    well_known: bool = False
+
+
+def _ids(a: Annotations) -> bool:
+    return len(a.annotators) > 1
+
+
+def _doubts(a: Annotations) -> bool:
+    return len(np.unique(a.uncertainty)) > 1
+
+
+def _stated(a: Annotations) -> bool:
+    return a.stated is not None
+
+
+METHODS = (
+    _Row("majority vote", _majority, well_known=True),
+    _Row("soft votes", _soft, well_known=True),
+    _Row("SLE, one count each", lambda a: _sle(a, _ONE_COUNT, smoothing=0.0)),
+    _Row("SLE, full trust", lambda a: _sle(a, 1.0), well_known=True),
+    _Row("CrowdTruth", _crowdtruth, _ids),
+    _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),
+    _Row("MACE", _mace, _ids, well_known=True),
+    _Row("GLAD", _glad, _ids),
+    *(_Row(f"SLE, {name}", _with_source(source), _ids) for name, source in SOURCES.items()),
+    _Row(
+        "Dawid-Skene, weighted by confidence",
+        lambda a: _dawid_skene(a, use_confidence=True),
+        lambda a: _ids(a) and _doubts(a),
+    ),
+    _Row("SLE, given reliability", _given, lambda a: a.reliability is not None, well_known=True),
+    _Row("SLE, stated confidence", lambda a: _sle(a, 1.0, keep=True), _doubts, well_known=True),
+    _Row("SLE, calibrated confidence", lambda a: _calibrated(a, None), _stated, well_known=True),
+    _Row(
+        "SLE, kappa and calibrated confidence",
+        lambda a: _calibrated(a, SOURCES["kappa"]),
+        lambda a: _ids(a) and _stated(a),
+    ),
+    _Row("SLE, learned", _learned, well_known=True),
+)
+
+
+def methods_for(a: Annotations) -> dict[str, Method]:
+    """The methods that make sense for a crowd, by name: some need annotator ids, or confidence."""
+    return {row.name: row.fit for row in METHODS if row.needs(a)}
+
+
+def well_known(a: Annotations) -> list[str]:
+    """Those of them that people know by name."""
+    return [row.name for row in METHODS if row.well_known and row.needs(a)]

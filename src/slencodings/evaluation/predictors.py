@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations, leave_one_out
+from slencodings.metrics import leaders
 from slencodings.opinion import Codes, Floats
 
 # An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
@@ -43,7 +44,7 @@ class Counts(NamedTuple):
         if self.meaning is not None:
             votes = votes @ self.meaning
         if self.winner:
-            return _leaders(votes)
+            return leaders(votes)
         total = votes.sum(axis=1, keepdims=True) + self.prior
         # Others without any weight leave the base rate, as the limit of a small prior does.
         given = np.where(total > 0, votes + self.prior * self.base_rate, self.base_rate)
@@ -63,17 +64,17 @@ class Counts(NamedTuple):
 class Model(NamedTuple):
     """A truth inferred from what annotators say under each of H hypotheses about an item.
 
-    p(h | others) ~ prior_h prod said[m, h, l],   p(truth = k) = sum of p(h) where truth is k
+    p(h | others) ~ prior_h prod confusion[m, h, l],   p(truth = k) = sum of p(h) where truth is k
 
     Attributes
     ----------
     prior : (H,), of G * K hypotheses; h = g K + k has truth k (and difficulty g, if G > 1)
-    said : (M, H, K), how likely annotator m says each label under h
+    confusion : (M, H, K), how likely annotator m says each label under h
     weighted : whether an annotation counts as 1 - uncertainty of one
     """
 
     prior: Floats
-    said: Floats
+    confusion: Floats
     weighted: bool = False
 
     def predict(self, annotations: Annotations) -> Floats:
@@ -84,30 +85,24 @@ class Model(NamedTuple):
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
         p, who = self._posterior(test), test.annotator
-        K = self.said.shape[2]
-        return np.stack([np.einsum("qh,qh->q", p, self.said[who, :, k]) for k in range(K)], axis=1)
+        columns = [self.confusion[who, :, k] for k in range(self.confusion.shape[2])]
+        return np.stack([np.einsum("qh,qh->q", p, column) for column in columns], axis=1)
 
     def _posterior(self, a: Annotations) -> Floats:
         """p(h | others), (R, H)."""
         with np.errstate(divide="ignore"):
-            log_said, log_prior = np.log(self.said), np.log(self.prior)
+            log_confusion, log_prior = np.log(self.confusion), np.log(self.prior)
         if a.soft:
             # 0 log 0 = 0: what an annotator never says matters only where it is said.
-            each = np.where(a.y[:, None] > 0, log_said[a.annotator], 0)
+            each = np.where(a.y[:, None] > 0, log_confusion[a.annotator], 0)
             own = np.einsum("ql,qhl->qh", a.y, each)
         else:
-            own = log_said[a.annotator, :, a.y]
+            own = log_confusion[a.annotator, :, a.y]
         if self.weighted:
             own = own * (1 - a.uncertainty)[:, None]
         z = log_prior - leave_one_out(-own, a.item)
         p = np.exp(z - z.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
-
-
-def _leaders(votes: Floats) -> Floats:
-    """One-hot for the most votes; equal shares where labels tie."""
-    lead = votes >= votes.max(axis=1, keepdims=True) * (1 - 1e-12)
-    return lead / lead.sum(axis=1, keepdims=True)
 
 
 def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
@@ -133,16 +128,15 @@ def _habits(
     share = a.y[row, label] if a.soft else np.ones(len(row))
     P = predicted[row]
     cell = (who[row] * K)[:, None] * K + np.arange(K) * K + label[:, None]
-    H = np.tile(expected, (M, 1, 1))
+    habits = np.tile(expected, (M, 1, 1))
     for _ in range(100):
-        joint = P * H.ravel()[cell]
-        total = joint.sum(axis=1, keepdims=True)
+        joint: Floats = P * habits.ravel()[cell]
+        total: Floats = joint.sum(axis=1, keepdims=True)
         # Nobody expected this vote, so it says nothing about the habits of those they expected.
         joint *= np.divide(share[:, None], total, out=np.zeros(total.shape), where=total > 0)
         counts = np.bincount(cell.ravel(), joint.ravel(), M * K * K).reshape(M, K, K)
         counts += strength * expected
-        new = counts / counts.sum(axis=2, keepdims=True)
-        if np.max(np.abs(new - H)) < 1e-6:
-            return new
-        H = new
-    return H
+        before, habits = habits, counts / counts.sum(axis=2, keepdims=True)
+        if np.max(np.abs(habits - before)) < 1e-6:
+            break
+    return habits

@@ -20,11 +20,9 @@ from slencodings import metrics
 from slencodings.aggregate.em import gold_codes, safe_log
 from slencodings.annotations import Annotations
 from slencodings.divergence import kl_divergence
-from slencodings.opinion import Opinion, alpha, check
+from slencodings.opinion import Codes, Floats, Opinion, alpha, check
 from slencodings.triage import dissonance
 
-Floats: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.intp]
 Row: TypeAlias = dict[str, float | None]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -87,8 +85,8 @@ def evaluate(
     Examples
     --------
     >>> from slencodings import encode, from_table
-    >>> said = {"item": ["p", "p", "p", "q"], "label": ["yes", "yes", "no", "no"]}
-    >>> crowd = from_table(said, item="item", label="label")
+    >>> columns = {"item": ["p", "p", "p", "q"], "label": ["yes", "yes", "no", "no"]}
+    >>> crowd = from_table(columns, item="item", label="label")
     >>> row = evaluate(encode([[0.2, 0.8], [0.6, 0.4]], [0.1, 0.5]), crowd, {"q": "yes"})
     >>> row["micro_f1_crowd"], row["micro_f1_gold"], round(row["vote_log_loss"], 3)
     (1.0, 0.0, 0.648)
@@ -101,17 +99,17 @@ def evaluate(
         )
     guess = _read("predicted", predicted, N, K)
     codes, votes = gold_codes(a, gold), a.sums()
-    known, said = codes >= 0, votes.sum(axis=1) > 0
-    share = votes[said] / votes[said].sum(axis=1, keepdims=True)
+    known, voted = codes >= 0, votes.sum(axis=1) > 0
+    share = votes[voted] / votes[voted].sum(axis=1, keepdims=True)
     row: dict[str, float] = {
         "items": N,
-        "items_crowd": int(said.sum()),
+        "items_crowd": int(voted.sum()),
         "items_gold": int(known.sum()),
         "votes": len(a.item),
         **_labels("gold", np.eye(K)[codes[known]], _some(guess, known)),
-        **_labels("crowd", share, _some(guess, said)),
-        **_crowd(share, guess.probability[said]),
-        **_votes(a, votes[said], _some(guess, said), prior_weight),
+        **_labels("crowd", share, _some(guess, voted)),
+        **_crowd(share, guess.probability[voted]),
+        **_vote_losses(a, votes[voted], _some(guess, voted), prior_weight),
         **_openness(guess.opinion),
         **_outside(guess, None if ood is None else _read("ood", ood, None, K)),
         **_divergence(guess, target, N, K, prior_weight),
@@ -140,7 +138,7 @@ def dirichlet_log_loss(votes: ArrayLike, probability: ArrayLike, spread: ArrayLi
     n, P, s = _counted(votes, probability, spread)
     N, K = n.shape
     up = _log_rising(P.ravel(), np.repeat(s, K), n.ravel())
-    down = _log_rising(np.ones(N), s, n.sum(axis=1))
+    down = _log_rising(np.ones_like(s), s, n.sum(axis=1))
     return np.maximum(down - up.reshape(N, K).sum(axis=1), 0)
 
 
@@ -176,9 +174,9 @@ def coverage(
     >>> coverage([[9, 1]], [[0.5, 0.5]], [0.5]).round(2)
     array([0. , 0.9, 1. , 1. ])
     """
-    n, P, s = _counted(votes, probability, spread)
-    some = n.sum(axis=1) > 0
-    n, P, s = n[some], P[some], s[some]
+    votes, probability, spread = _counted(votes, probability, spread)
+    some = votes.sum(axis=1) > 0
+    n, P, s = votes[some], probability[some], spread[some]
     below, at = _chances(n, P, s)
 
     def reached(edge: float) -> Floats:
@@ -194,7 +192,8 @@ def _chances(votes: Codes, probability: Floats, spread: Floats) -> tuple[Floats,
     """P(fewer votes for the label) and P(just as many), (N, K), Beta-binomial."""
     below, at = np.zeros(votes.shape), np.zeros(votes.shape)
     total = votes.sum(axis=1)
-    for n in np.unique(total).tolist():
+    totals: list[int] = np.unique(total).tolist()
+    for n in totals:
         same = np.flatnonzero(total == n)
         parts = math.ceil(votes.shape[1] * len(same) * (n + 1) / _AT_ONCE)
         for i in np.array_split(same, min(parts, len(same))):
@@ -274,7 +273,7 @@ def _crowd(share: Floats, P: Floats) -> dict[str, float]:
     }
 
 
-def _votes(a: Annotations, votes: Floats, guess: _Predicted, W: float) -> dict[str, float]:
+def _vote_losses(a: Annotations, votes: Floats, guess: _Predicted, W: float) -> dict[str, float]:
     P, R = guess.probability, votes.sum()
     share = votes / votes.sum(axis=1, keepdims=True)
     loss = votes.sum(axis=1) @ metrics.cross_entropy(share, P) / R if R else math.nan
@@ -331,17 +330,17 @@ def _read(name: str, value: Any, N: int | None, K: int) -> _Predicted:
     """Opinions or probabilities as NumPy arrays, checked: one each for N items, over K labels."""
     try:
         opinion = Opinion(*map(_floats, value)) if isinstance(value, Opinion) else None
-        P = _floats(value) if opinion is None else opinion.belief
+        values = _floats(value) if opinion is None else opinion.belief
     except (TypeError, ValueError):
         raise ValueError(
             f"`{name}` must be an Opinion or an array of probabilities; {type(value).__name__} "
             "came, of which NumPy makes no numbers. Of an Aggregate pass its .probability."
         ) from None
-    if P.ndim != 2 or P.shape != (len(P) if N is None else N, K):
+    if values.ndim != 2 or values.shape != (len(values) if N is None else N, K):
         size, what = "M" if N is None else N, "probabilities" if opinion is None else "belief"
         raise ValueError(
             f"`{name}` must be an Opinion ({size},) or probabilities ({size}, {K}), in the order "
-            f"of annotations.items and annotations.labels; {what} of shape {P.shape} came."
+            f"of annotations.items and annotations.labels; {what} of shape {values.shape} came."
         )
     if opinion is not None:
         # Networks answer in single precision or in half of it, so no more is asked of sums.
@@ -349,7 +348,8 @@ def _read(name: str, value: Any, N: int | None, K: int) -> _Predicted:
         with np.errstate(over="ignore"):
             check(Opinion(*(x.astype(np.float16 if half else np.float32) for x in opinion)))
         opinion = Opinion(*(np.maximum(x, 0) for x in opinion))
-        P = opinion.probability
+        values = opinion.probability
+    P: Floats = values
     total = np.sum(P, axis=1, keepdims=True)
     bad = np.flatnonzero(~((np.abs(total[:, 0] - 1) <= _ROOM) & np.all(P >= 0, axis=1)))
     if len(bad):

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Literal
+
+from slencodings.annotations import by_annotators
+from slencodings.evaluation.rows import About, Row
 
 # What to leave out of a table first if there is no room.
 SPARE = ("seconds", "Brier", "agreement", "uncertainty", "95 % interval", "direct", "macro F1")
-_GOLD = (("accuracy", 3), ("macro_f1", 3), ("jsd", 3), ("nes", 3))
+_GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro F1",
+    "jsd": "JSD",
+    "nes": "NES",
+}
+_IF_ANY = {"this annotator", *_GOLD.values()}
 
 
-def columns(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
     """The heads of a table and its cells: what people look at, the rest is in the rows."""
-    shown = [(name, digits) for name, digits in _GOLD if name in rows[0]]
-    heads = ["method", "votes", "95 % interval", "behind the first", "direct", "this annotator"]
-    heads += ["Brier", "agreement", "uncertainty", "seconds"]
-    heads += [{"macro_f1": "macro F1", "jsd": "JSD", "nes": "NES"}.get(n, n) for n, _ in shown]
-    cells = [
-        [
-            row["method"],
-            number(row["votes"]) + "*" * row["best"],
-            between(row, "votes"),
-            "" if row["behind"] == 0 else between(row, "behind"),
-            number(row["direct"]),
-            number(row["own"]) + "*" * row["best_own"],
-            number(row["brier"]),
-            number(row["agreement"]),
-            number(row["uncertainty"]),
-            number(row["seconds"], 2),
-            *(number(row[name], digits) for name, digits in shown),
-        ]
-        for row in rows
-    ]
-    return heads, cells
+    table = {
+        "method": [row["method"] for row in rows],
+        "votes": [number(row["votes"]) + "*" * row["best"] for row in rows],
+        "95 % interval": [_between(row["votes_low"], row["votes_high"]) for row in rows],
+        "behind the first": [
+            "" if row["behind"] == 0 else _between(row["behind_low"], row["behind_high"])
+            for row in rows
+        ],
+        "direct": [number(row["direct"]) for row in rows],
+        "this annotator": [number(row["own"]) + "*" * row["best_own"] for row in rows],
+        "Brier": [number(row["brier"]) for row in rows],
+        "agreement": [number(row["agreement"]) for row in rows],
+        "uncertainty": [number(row["uncertainty"]) for row in rows],
+        "seconds": [number(row["seconds"], 2) for row in rows],
+        **{head: [number(row.get(name)) for row in rows] for name, head in _GOLD.items()},
+    }
+    shown = {head: cells for head, cells in table.items() if any(cells) or head not in _IF_ANY}
+    return list(shown), [list(cells) for cells in zip(*shown.values(), strict=True)]
 
 
-def lessons(rows: list[dict[str, Any]]) -> list[str]:
+def lessons(rows: list[Row]) -> list[str]:
     """What the numbers say, whatever they are."""
     first = rows[0]
     close = [row["method"] for row in rows[1:] if not _apart(row)]
@@ -45,24 +51,29 @@ def lessons(rows: list[dict[str, Any]]) -> list[str]:
         best = f"Not told apart from {first['method']}, the first: {'; '.join(close)}."
     else:
         best = f"{first['method']} comes first; nothing else was compared."
-    own = next((row["method"] for row in rows if row["best_own"]), None)
-    told = f"The vote of this very annotator is predicted best by {own} (*)."
-    if own is None:
-        least = min(rows, key=lambda row: row["own"])["method"]
-        told = f"For the vote of this very annotator nobody is best for sure; {least} is lowest."
-    lines = [best, told if len(rows) > 1 else ""]
-    if "accuracy" in first:
-        most = max(row["accuracy"] for row in rows)
-        right = [row["method"] for row in rows if row["accuracy"] == most]
-        lines.append(f"Right most often: {' and '.join(right)}, {most:.1%} of the known items.")
-    return [line for line in lines if line]
+    lines = [best]
+    own = {row["method"]: row["own"] for row in rows if row["own"] is not None}
+    if len(own) > 1:
+        surest = next((row["method"] for row in rows if row["best_own"]), None)
+        lines.append(
+            f"The vote of this very annotator is predicted best by {surest} (*)."
+            if surest is not None
+            else "For the vote of this very annotator nobody is best for sure; "
+            f"{min(own, key=own.__getitem__)} is lowest."
+        )
+    accuracy = {row["method"]: row["accuracy"] for row in rows if "accuracy" in row}
+    if accuracy:
+        most = max(accuracy.values())
+        names = " and ".join(name for name, share in accuracy.items() if share == most)
+        lines.append(f"Right most often: {names}, {most:.1%} of the known items.")
+    return lines
 
 
-def _apart(row: dict[str, Any]) -> bool:
+def _apart(row: Row) -> bool:
     return row["behind_low"] is not None and row["behind_low"] > 0
 
 
-def as_text(rows: list[dict[str, Any]], notes: list[str], about: dict[str, Any]) -> str:
+def as_text(rows: list[Row], notes: list[str], about: About) -> str:
     """The whole comparison in plain text."""
     heads, cells = columns(rows)
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
@@ -76,13 +87,13 @@ def as_text(rows: list[dict[str, Any]], notes: list[str], about: dict[str, Any])
     return "\n".join([head(about), "", *lines, "", *lessons(rows), *notes])
 
 
-def head(about: dict[str, Any]) -> str:
+def head(about: About) -> str:
     """What was compared, in one sentence."""
     return (
-        f"{about['annotations']:,} annotations of {about['items']:,} items by "
-        f"{about['annotators']:,} annotators, {about['labels']:,} labels; mean log-loss of "
-        f"{about['scored']:,} held-out votes, lower is better; {about['folds']} folds, "
-        f"{about['bootstrap']:,} resamples of items, seed {about['seed']}."
+        f"{about.annotations:,} annotations of {about.items:,} items"
+        f"{by_annotators(about.annotators)}, {about.labels:,} labels; mean log-loss of "
+        f"{about.scored:,} held-out votes, lower is better; {about.folds} folds, "
+        f"{about.bootstrap:,} resamples of items, seed {about.seed}."
     )
 
 
@@ -93,7 +104,5 @@ def number(x: float | None, digits: int = 3) -> str:
     return "inf" if math.isinf(x) else f"{x:.{digits}f}"
 
 
-def between(row: dict[str, Any], name: str) -> str:
-    """The ends of an interval."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+def _between(low: float | None, high: float | None) -> str:
     return "" if low is None else f"{number(low)} to {number(high)}"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, by_annotators
 from slencodings.choices import TableFormat
 from slencodings.files import formats as readers
 from slencodings.files.duckdb import (
@@ -79,10 +79,11 @@ def read_crowd(
                 a = read_annotations(crowd, reading)
             if reading.confidence_scale is None and a.stated is not None:
                 _note_scale(a.stated, say)
+            people = by_annotators(len(a.annotators) if a.named else None)
             say(
                 "read",
-                f"{found.name}: {len(a.item):,} annotations of {len(a.items):,} items by "
-                f"{len(a.annotators):,} annotators, {len(a.labels):,} labels",
+                f"{found.name}: {len(a.item):,} annotations of {len(a.items):,} items"
+                f"{people}, {len(a.labels):,} labels",
             )
             truth = None
             if gold is not None:

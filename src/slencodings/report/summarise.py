@@ -12,6 +12,7 @@ import numpy as np
 from slencodings.aggregate import krippendorff_alpha
 from slencodings.annotations import Annotations
 from slencodings.evaluation import compare
+from slencodings.evaluation.methods import well_known
 from slencodings.evaluation.text import lessons
 from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
 from slencodings.report.labels import describe_labels
@@ -23,18 +24,6 @@ from slencodings.trust.apply import Weighed, weigh
 
 Progress = Callable[[str, int, int], None]
 
-# What people know by name; `sle compare` has more.
-METHODS = (
-    "majority vote",
-    "soft votes",
-    "Dawid-Skene",
-    "MACE",
-    "SLE, full trust",
-    "SLE, stated confidence",
-    "SLE, calibrated confidence",
-    "SLE, given reliability",
-    "SLE, learned",
-)
 # Larger crowds are compared on a sample of their items; smaller ones have nothing to hold out.
 MOST_COMPARED, FEWEST_COMPARED = 20_000, 10
 _RESAMPLES = 300
@@ -161,16 +150,9 @@ def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
     # Only these items, as methods take time for every item there is.
     some = a.rows(rows)
     some = replace(some, item=np.searchsorted(kept, some.item), items=a.items[kept])
-    skip = {
-        "Dawid-Skene": not a.named,
-        "MACE": not a.named,
-        "SLE, stated confidence": len(np.unique(a.uncertainty)) == 1,
-        "SLE, calibrated confidence": a.stated is None,
-        "SLE, given reliability": a.reliability is None,
-    }
     found = compare(
         some,
-        methods=[method for method in METHODS if not skip.get(method)],
+        methods=well_known(some),
         # What people confuse with what takes the square of the labels to learn.
         folds=5 if len(a.labels) <= MOST_LABELS else 2,
         bootstrap=_RESAMPLES,
@@ -182,8 +164,8 @@ def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
         "why_not": None,
         "items": len(kept),
         "sampled": len(kept) < len(shared),
-        "scored": found.about["scored"],
-        "folds": found.about["folds"],
+        "scored": found.about.scored,
+        "folds": found.about.folds,
         "rows": [{key: _finite(row[key]) for key in keep} for row in found.rows],
         "lessons": lessons(found.rows),
         "notes": found.notes,

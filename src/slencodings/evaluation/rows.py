@@ -1,0 +1,49 @@
+"""What a comparison gives: a row for each method, and what was compared on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NotRequired, TypedDict
+
+
+class Row(TypedDict):
+    """A method's scores on held-out votes; what they mean stands at `Comparison`."""
+
+    method: str
+    seconds: float
+    uncertainty: float | None
+    converged: bool
+    votes: float
+    direct: float
+    own: float | None
+    brier: float
+    agreement: float
+    votes_low: float | None
+    votes_high: float | None
+    direct_low: float | None
+    direct_high: float | None
+    own_low: float | None
+    own_high: float | None
+    behind: float
+    behind_low: float | None
+    behind_high: float | None
+    best: bool
+    best_own: bool
+    accuracy: NotRequired[float]
+    accuracy_low: NotRequired[float | None]
+    accuracy_high: NotRequired[float | None]
+    macro_f1: NotRequired[float]
+    jsd: NotRequired[float]
+    nes: NotRequired[float]
+
+
+class About(NamedTuple):
+    """What was compared on; annotators are None where they are not told apart."""
+
+    annotations: int
+    items: int
+    annotators: int | None
+    labels: int
+    scored: int
+    folds: int
+    bootstrap: int
+    seed: int
