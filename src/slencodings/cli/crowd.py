@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,13 +17,14 @@ from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Told
+    from slencodings.files.write import Row
 
 
 class Found(NamedTuple):
     """What a verb found: rows for a file, how they were made, and how to show them to people."""
 
-    rows: list[dict[str, Any]]
-    about: dict[str, Any]
+    rows: Sequence[Row]
+    about: Row
     show: Callable[[], None]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.evaluation.scores import evaluate
+from slencodings.evaluation.scores import Scores, evaluate
+from slencodings.files.write import Row
 
 if TYPE_CHECKING:
     from slencodings.torch import SLEClassifier
@@ -25,7 +26,7 @@ class Trained(NamedTuple):
     unseen: Mask
 
 
-def classifier(**how: Any) -> SLEClassifier:
+def classifier(**settings: Any) -> SLEClassifier:
     """A classifier, or how to get what it needs."""
     try:
         from slencodings.torch import SLEClassifier
@@ -33,7 +34,7 @@ def classifier(**how: Any) -> SLEClassifier:
         raise ImportError(
             f"training needs PyTorch ({error}). Install it: pip install 'slencodings[torch]'"
         ) from error
-    return SLEClassifier(**how)
+    return SLEClassifier(**settings)
 
 
 def load(path: str) -> SLEClassifier:
@@ -49,7 +50,7 @@ def train(
     test: float = 0.2,
     gold: NDArray[np.float64] | None = None,
     seed: int = 0,
-    **how: Any,
+    **settings: Any,
 ) -> Trained:
     """Train on the items that have features and annotations, but for some that are held out.
 
@@ -58,7 +59,7 @@ def train(
     X, there : features of the items (N, ...), and which items have some (N,)
     test : share of those items to hold out
     gold : what is true (N, K), NaN where unknown; for objective="mtlsl"
-    how : passed to `SLEClassifier`
+    settings : passed to `SLEClassifier`
     """
     if not 0 <= test < 1:
         raise ValueError(f"`test` must be a share in [0, 1); {test} came. 0.2 is usual.")
@@ -72,7 +73,7 @@ def train(
             f"at least two items with features and annotations are needed to train; {seen.sum()} "
             "came. Look at the names of the items in both files, or hold out less."
         )
-    model = classifier(random_state=seed, labels=annotations.labels.tolist(), **how)
+    model = classifier(random_state=seed, labels=annotations.labels.tolist(), **settings)
     known = None
     if model.objective == "mtlsl":
         if gold is None or np.isnan(gold[seen]).any():
@@ -93,15 +94,15 @@ def score(
     use: Mask,
     *,
     gold: NDArray[np.float64] | None = None,
-) -> dict[str, Any]:
+) -> Scores:
     """How good the model's opinions are on some items, one flat row; see `evaluate`."""
     if not use.any():
         raise ValueError("at least one item is needed to evaluate on; none came.")
     strange = sorted(set(annotations.labels.tolist()) - set(model.classes_.tolist()), key=str)
     if strange or len(annotations.labels) != len(model.classes_):
-        said = ", ".join(map(str, model.classes_.tolist()))
+        known = ", ".join(map(str, model.classes_.tolist()))
         raise ValueError(
-            f"the crowd must have the labels the model was trained on, {said}; "
+            f"the crowd must have the labels the model was trained on, {known}; "
             + (f"{len(strange)} others came, first {strange[0]!r}." if strange else "some miss.")
             + " Name them all: labels=[...]."
         )
@@ -118,11 +119,11 @@ def score(
 
 def opinion_rows(
     model: SLEClassifier, names: Sequence[Any], X: NDArray[Any], unseen: Mask | None = None
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """The model's opinion of each item, a row each."""
     opinion = model.predict_opinion(X)
     labels, p = model.classes_.tolist(), opinion.probability
-    columns: dict[str, Any] = {"item": list(names)}
+    columns: dict[str, list[Any]] = {"item": list(names)}
     columns |= {f"belief_{k}": opinion.belief[:, i].tolist() for i, k in enumerate(labels)}
     columns["uncertainty"] = opinion.uncertainty.tolist()
     columns |= {f"probability_{k}": p[:, i].tolist() for i, k in enumerate(labels)}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from slencodings.cli import options as o
 from slencodings.cli.crowd import Found, Read, on_a_crowd
+
+if TYPE_CHECKING:
+    from slencodings.evaluation.scores import Scores
 
 
 @on_a_crowd
@@ -92,7 +95,7 @@ def evaluate(
     return Found([about | row], about, lambda: _show_row(row))
 
 
-def _show_row(row: dict[str, Any]) -> None:
+def _show_row(row: Scores) -> None:
     """A row of figures as two columns; what is not defined is left out."""
     for name, value in row.items():
         if value is not None:

@@ -23,7 +23,7 @@ from slencodings.divergence import kl_divergence
 from slencodings.opinion import Codes, Floats, Opinion, alpha, check
 from slencodings.triage import dissonance
 
-Row: TypeAlias = dict[str, float | None]
+Scores: TypeAlias = dict[str, float | None]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 # Far beyond what rounding in half precision leaves, as in `metrics`.
@@ -45,7 +45,7 @@ def evaluate(
     ood: Any = None,
     target: Opinion | None = None,
     prior_weight: float = 2.0,
-) -> Row:
+) -> Scores:
     """Score predictions against a crowd and gold labels; one flat row, whatever is known.
 
     Each vote counts the same, however unsure. `_gold` compares with gold labels, on items that have
