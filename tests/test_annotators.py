@@ -20,10 +20,10 @@ from slencodings.aggregate import (
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.annotators.intervals import (
+    agreement_sample_size,
+    effective_sample_size,
     groups_of_items,
     interval,
-    tosses_of_agreement,
-    tosses_of_refits,
 )
 from slencodings.confidence import calibrate
 from slencodings.datasets.rte import rte
@@ -262,7 +262,7 @@ def test_agreement_with_many_peers_is_known_better():
     from slencodings.aggregate.agreement import judgments
 
     few, many = (
-        tosses_of_agreement(said, 12, 2) / np.bincount(said.annotator)
+        agreement_sample_size(said, 12, 2) / np.bincount(said.annotator)
         for said in (judgments(c).shared() for c in (few, many))
     )
     np.testing.assert_allclose(few, 1)
@@ -274,17 +274,17 @@ def test_the_variance_of_a_mean_over_groups_is_the_usual_one():
     values = rng.normal(0.5, 0.1, (20, 1000))  # in each of 20 groups one value
     left_out = (values.sum(axis=0) - values) / 19
     x, spread = values.mean(axis=0), np.full(1000, 20)
-    tosses = tosses_of_refits(x, left_out, np.full(1000, 1e9), spread)
+    size = effective_sample_size(x, left_out, np.full(1000, 1e9), spread)
     variance = values.var(axis=0, ddof=1) / 20
     # Student's t with 19 degrees of freedom is 2.0930 where the normal is 1.9600
-    np.testing.assert_allclose(tosses, x * (1 - x) / variance / (2.0930 / 1.95996) ** 2, rtol=1e-3)
+    np.testing.assert_allclose(size, x * (1 - x) / variance / (2.0930 / 1.95996) ** 2, rtol=1e-3)
 
 
 def test_no_estimate_is_known_better_than_judgments_allow():
     same = np.full((5, 2), 1.0)
-    tosses = tosses_of_refits(same[0], same, np.asarray([8.0, np.nan]), np.asarray([5, 5]))
-    np.testing.assert_array_equal(tosses, [8, np.nan])
-    low, high = interval(same[0], tosses)
+    size = effective_sample_size(same[0], same, np.asarray([8.0, np.nan]), np.asarray([5, 5]))
+    np.testing.assert_array_equal(size, [8, np.nan])
+    low, high = interval(same[0], size)
     np.testing.assert_allclose(low, [beta(8.5, 0.5).ppf(0.025), np.nan])
     np.testing.assert_array_equal(high, [1, np.nan])
 

@@ -20,23 +20,21 @@ from slencodings.aggregate import (
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators.intervals import (
-    Floats,
     Interval,
-    Ints,
+    agreement_sample_size,
+    effective_sample_size,
     groups_of_items,
     interval,
-    tosses_of_agreement,
-    tosses_of_refits,
 )
-from slencodings.annotators.roster import Roster
+from slencodings.annotators.roster import Columns, Roster
+from slencodings.opinion import Codes, Floats
 from slencodings.trust import Ridge, learn_trust
 
-Columns = dict[str, list[Any]]
 Progress = Callable[[int, int], object]
 
 ESTIMATES = ("learned", "agreement", "kappa", "dawid_skene", "mace")
 # What of an annotator can be sorted by, beside the estimates
-_OTHERS = ("annotator", "annotations", "shared_items", "given", "stated", "earned",
+_SORTABLE = ("annotator", "annotations", "shared_items", "given", "stated", "earned",
            "overconfidence", "confused", "confused_share")  # fmt: skip
 # Who shares fewer items has no interval from refits.
 FEWEST_ITEMS = 5
@@ -54,7 +52,7 @@ def describe_annotators(
     sort: str | None = None,
     groups: int = 20,
     rng: np.random.Generator | int = 0,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> Roster:
     """Tell whom to trust, who is too sure and what is confused, a row for each annotator.
 
@@ -87,9 +85,9 @@ def describe_annotators(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": [1, 1, 1, 2, 2, 2], "who": ["ann", "bob", "cyd"] * 2,
-    ...         "label": ["yes", "yes", "no", "no", "no", "no"]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> answers = {"item": [1, 1, 1, 2, 2, 2], "who": ["ann", "bob", "cyd"] * 2,
+    ...            "label": ["yes", "yes", "no", "no", "no", "no"]}
+    >>> crowd = from_table(answers, item="item", annotator="who", label="label")
     >>> row = describe_annotators(crowd, sort="agreement", groups=0).to_rows()[-1]
     >>> row["annotator"], row["agreement"], row["said"], row["peers_say"], row["confused_share"]
     ('cyd', 0.5, 'no', 'yes', 0.5)
@@ -97,25 +95,24 @@ def describe_annotators(
     annotations = annotations.completed(reliability)
     by = _check(annotations, estimates, sort, groups)
     M, who = len(annotations.annotators), annotations.annotator
-    said = judgments(annotations).shared()
+    judged = judgments(annotations).shared()
     columns: Columns = {
         "annotator": [_plain(name) for name in annotations.annotators.tolist()],
         "annotations": np.bincount(who, minlength=M).tolist(),
-        "shared_items": np.bincount(said.annotator, minlength=M).tolist(),
+        "shared_items": np.bincount(judged.annotator, minlength=M).tolist(),
     }
     if annotations.reliability is not None:
         columns["given"] = _list(_means(who, annotations.reliability, M))
     fit = _Fit(dict.fromkeys(estimates, np.full(M, np.nan)), None, None, [])
-    if len(said.item):
+    if len(judged.item):
         fit = _fit(annotations, estimates, rng)
-    report = progress or (lambda done, total: None)
-    intervals = _intervals(annotations, said, fit, groups, rng, report)
+    intervals = _intervals(annotations, judged, fit, groups, rng, progress)
     for name, values in fit.values.items():
         low, high = intervals[name]
         columns |= {name: _list(values), f"{name}_low": _list(low), f"{name}_high": _list(high)}
-    columns |= _confidence(annotations, said)
-    columns |= _confusion(said, M, annotations.labels)
-    notes = _notes(columns, said, annotations.labels) + fit.notes
+    columns |= _confidence(annotations, judged)
+    columns |= _confusion(judged, M, annotations.labels)
+    notes = _notes(columns, judged, annotations.labels) + fit.notes
     order = _order(columns[by], names=by == "annotator")
     return Roster({name: [values[m] for m in order] for name, values in columns.items()}, notes)
 
@@ -138,10 +135,11 @@ def _check(
             f"`estimates` must be some of {', '.join(ESTIMATES)}, in a list; {estimates!r} came. "
             "Leave it out for all of them."
         )
-    others = [name for name in _OTHERS if name != "given" or annotations.reliability is not None]
-    if sort is not None and sort not in [*estimates, *others]:
+    given = annotations.reliability is not None
+    known = [*estimates, *(name for name in _SORTABLE if name != "given" or given)]
+    if sort is not None and sort not in known:
         raise ValueError(
-            f"`sort` must be one of {', '.join([*estimates, *others])}; {sort!r} came. "
+            f"`sort` must be one of {', '.join(known)}; {sort!r} came. "
             f"Leave it out to sort by {estimates[0]}."
         )
     if operator.index(groups) < 0 or groups == 1:
@@ -207,15 +205,15 @@ def _fit(
     return _Fit(values, ridge, start, notes)
 
 
-def _shared_items(annotations: Annotations) -> Ints:
+def _shared_items(annotations: Annotations) -> Codes:
     """How many items each annotator shares with others, (M,)."""
-    said = judgments(annotations).shared()
-    return np.bincount(said.annotator, minlength=len(annotations.annotators))
+    judged = judgments(annotations).shared()
+    return np.bincount(judged.annotator, minlength=len(annotations.annotators))
 
 
 def _intervals(
     annotations: Annotations,
-    said: Judgments,
+    judged: Judgments,
     fit: _Fit,
     groups: int,
     rng: np.random.Generator | int,
@@ -223,13 +221,13 @@ def _intervals(
 ) -> dict[str, Interval]:
     """Low and high of each estimate, (M,) each, NaN for none."""
     M = len(annotations.annotators)
-    told = tosses_of_agreement(said, M, len(annotations.labels))
+    size = agreement_sample_size(judged, M, len(annotations.labels))
     none = np.full(M, np.nan)
     intervals = dict.fromkeys(fit.values, (none, none))
     if "agreement" in fit.values:
-        intervals["agreement"] = interval(fit.values["agreement"], told)
+        intervals["agreement"] = interval(fit.values["agreement"], size)
     names = [name for name in fit.values if name != "agreement"]
-    items = np.unique(said.item)
+    items = np.unique(judged.item)
     G = min(groups, len(items))
     if G < 2 or not names:
         progress(1, 1)
@@ -243,58 +241,58 @@ def _intervals(
         for name in names:
             refits[name].append(again.values[name])
         progress(2 + g, 1 + G)
-    n = np.bincount(said.annotator, minlength=M)
-    seen = np.unique(said.annotator * G + group[said.item]) // G
+    n = np.bincount(judged.annotator, minlength=M)
+    seen = np.unique(judged.annotator * G + group[judged.item]) // G
     spread = np.bincount(seen, minlength=M)
     enough = (n >= FEWEST_ITEMS) & (spread > 1)
     for name in names:
         # Kappa is a share of agreement, stretched: it too knows more than n tosses.
-        low, most = (-1, told) if name == "kappa" else (0, n)
+        low, most = (-1, size) if name == "kappa" else (0, n)
         x, again = ((v - low) / (1 - low) for v in (fit.values[name], np.stack(refits[name])))
-        tosses = tosses_of_refits(x, again, np.where(enough, most, np.nan), spread)
-        ends = interval(x, tosses)
+        most = np.where(enough, most, np.nan)
+        ends = interval(x, effective_sample_size(x, again, most, spread))
         intervals[name] = ends[0] * (1 - low) + low, ends[1] * (1 - low) + low
     return intervals
 
 
-def _confidence(annotations: Annotations, said: Judgments) -> Columns:
+def _confidence(annotations: Annotations, judged: Judgments) -> Columns:
     """Mean stated confidence on shared items, what it earned, and by how much it is too high."""
     M, stated = len(annotations.annotators), np.full(len(annotations.item), np.nan)
     if annotations.stated is not None:
         stated = annotations.stated
-    shared = np.isin(annotations.item, said.item)
+    shared = np.isin(annotations.item, judged.item)
     says = _means(annotations.annotator[shared], stated[shared], M)
     opinion = reliability_opinion(annotations, chance=True)
-    told = 1 - opinion.uncertainty
-    earned = np.where(np.isnan(says), np.nan, opinion.belief[:, 0] / np.where(told > 0, told, 1))
+    known = 1 - opinion.uncertainty
+    earned = np.where(np.isnan(says), np.nan, opinion.belief[:, 0] / np.where(known > 0, known, 1))
     comparable = np.all((stated >= 0) & (stated <= 1))
     over = says - earned if comparable else np.full(M, np.nan)
     return {"stated": _list(says), "earned": _list(earned), "overconfidence": _list(over)}
 
 
-def _confusion(said: Judgments, M: int, labels: NDArray[Any]) -> Columns:
+def _confusion(judged: Judgments, M: int, labels: NDArray[Any]) -> Columns:
     """The label each annotator says and the one their peers say instead, most often.
 
     times_mlk = sum over m's judgments of y_l (mean of the peers' y)_k,   the largest for l != k
     """
     from scipy.sparse import coo_array, csr_array
 
-    J, K = len(said.item), len(labels)
+    J, K = len(judged.item), len(labels)
     columns: Columns = {
         name: [None] * M for name in ("said", "peers_say", "confused", "confused_share")
     }
     if not J:
         return columns
-    y = csr_array((said.value, (said.row, said.label)), shape=(J, K))
-    of = np.unique(said.item, return_inverse=True)[1]
+    y = csr_array((judged.value, (judged.row, judged.label)), shape=(J, K))
+    of = np.unique(judged.item, return_inverse=True)[1]
     on_item = csr_array((np.ones(J), (of, np.arange(J))))
-    peers = csr_array(((on_item @ y)[of] - y).multiply(1 / said.peers[:, None]))
-    own = said.annotator[said.row] * K + said.label
-    times = coo_array(csr_array((said.value, (own, said.row)), shape=(M * K, J)) @ peers)
+    peers = csr_array(((on_item @ y)[of] - y).multiply(1 / judged.peers[:, None]))
+    own = judged.annotator[judged.row] * K + judged.label
+    times = coo_array(csr_array((judged.value, (own, judged.row)), shape=(M * K, J)) @ peers)
     who, mine = np.divmod(times.row.astype(np.intp), K)
     # Rounded, so that what is equal but for rounding is settled by the share, then by the order.
     n = np.round(times.data, 9)
-    share = np.round(times.data / np.bincount(own, said.value, M * K)[times.row], 9)
+    share = np.round(times.data / np.bincount(own, judged.value, M * K)[times.row], 9)
     order = np.lexsort((times.col, mine, -share, -n, who))
     order = order[((mine != times.col) & (n > 0))[order]]
     names = [_plain(label) for label in labels.tolist()]
@@ -305,10 +303,10 @@ def _confusion(said: Judgments, M: int, labels: NDArray[Any]) -> Columns:
     return columns
 
 
-def _notes(columns: Columns, said: Judgments, labels: NDArray[Any]) -> list[str]:
+def _notes(columns: Columns, judged: Judgments, labels: NDArray[Any]) -> list[str]:
     """What a reader of the columns has to know."""
     shared, M = columns["shared_items"], len(columns["annotator"])
-    notes = []
+    notes: list[str] = []
 
     def those(who: Iterable[bool]) -> str:
         names = [str(n) for n, w in zip(columns["annotator"], who, strict=True) if w]
@@ -328,7 +326,7 @@ def _notes(columns: Columns, said: Judgments, labels: NDArray[Any]) -> list[str]
             f"Fewer than {FEWEST_ITEMS} items are shared by {few}: too few for intervals, but for "
             "that of agreement."
         )
-    used = np.unique(said.label)
+    used = np.unique(judged.label)
     if len(used) == 1:
         notes.append(
             f"Only one label was given where annotators can be compared, {labels[used[0]]}: all "
@@ -354,7 +352,7 @@ def _order(values: list[Any], *, names: bool) -> list[int]:
     return known + [m for m, value in enumerate(values) if value is None]
 
 
-def _means(group: Ints, x: Floats, size: int) -> Floats:
+def _means(group: Codes, x: Floats, size: int) -> Floats:
     n = np.bincount(group, minlength=size)
     return np.where(n > 0, np.bincount(group, x, size) / np.maximum(n, 1), np.nan)
 

@@ -9,38 +9,36 @@ Graubard 1998, with the Jeffreys prior).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, peer_agreement
+from slencodings.opinion import Codes, Floats
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Interval = tuple[Floats, Floats]
 
 _TAIL = 0.025
 
 
-def tosses_of_agreement(said: Judgments, M: int, K: int) -> Floats:
+def agreement_sample_size(judged: Judgments, M: int, K: int) -> Floats:
     """How many tosses of a coin each annotator's agreement with peers is as good as, (M,).
 
-    tosses = (n + 2) p (1 - p) / S - 2,   p and S the mean and variance of the agreement of n
+    size = (n + 2) p (1 - p) / S - 2,   p and S the mean and variance of the agreement of n
     judgments, half of one at 0 and half of one at 1
 
     That is n where every agreement is 0 or 1, and more where judgments have several peers and their
     agreement varies less. NaN where there are none.
     """
-    agreed = np.clip(peer_agreement(said, K), 0, 1)
-    n = np.bincount(said.annotator, minlength=M)
-    p = (np.bincount(said.annotator, agreed, M) + 0.5) / (n + 1)
-    squares = np.bincount(said.annotator, (agreed - p[said.annotator]) ** 2, M)
+    agreed = np.clip(peer_agreement(judged, K), 0, 1)
+    n = np.bincount(judged.annotator, minlength=M)
+    p = (np.bincount(judged.annotator, agreed, M) + 0.5) / (n + 1)
+    squares = np.bincount(judged.annotator, (agreed - p[judged.annotator]) ** 2, M)
     S = (squares + 0.5 * p**2 + 0.5 * (1 - p) ** 2) / (n + 1)
     return np.where(n > 0, (n + 2) * p * (1 - p) / S - 2, np.nan)
 
 
-def tosses_of_refits(x: Floats, refits: Floats, most: Floats, spread: Ints) -> Floats:
+def effective_sample_size(x: Floats, refits: Floats, most: Floats, spread: Codes) -> Floats:
     """How many tosses each estimate is as good as, by refits without each of G groups of items.
 
-    tosses = x (1 - x) / v, at most `most`,   v = (G - 1) / G sum_g (x_g - mean)^2
+    size = x (1 - x) / v, at most `most`,   v = (G - 1) / G sum_g (x_g - mean)^2
 
     Parameters
     ----------
@@ -59,18 +57,18 @@ def tosses_of_refits(x: Floats, refits: Floats, most: Floats, spread: Ints) -> F
     return np.where(v * most > p * (1 - p), p * (1 - p) / np.where(v > 0, v, 1), most)
 
 
-def interval(x: Floats, tosses: Floats) -> Interval:
-    """The interval of a share x of so many tosses, NaN where they are.
+def interval(x: Floats, n: Floats) -> Interval:
+    """The interval of a share x of n tosses, NaN where that is.
 
-    quantiles of Beta(x tosses + 1/2, (1 - x) tosses + 1/2), widened to hold x itself
+    quantiles of Beta(x n + 1/2, (1 - x) n + 1/2), widened to hold x itself
     """
     from scipy.stats import beta
 
-    a, b = x * tosses + 0.5, (1 - x) * tosses + 0.5
+    a, b = x * n + 0.5, (1 - x) * n + 0.5
     return np.minimum(beta.ppf(_TAIL, a, b), x), np.maximum(beta.isf(_TAIL, a, b), x)
 
 
-def groups_of_items(items: Ints, N: int, G: int, rng: np.random.Generator | int) -> Ints:
+def groups_of_items(items: Codes, N: int, G: int, rng: np.random.Generator | int) -> Codes:
     """Put N items into G groups at random, and those of `items` evenly so, (N,)."""
     mixed = np.random.default_rng(rng).permutation(N)
     mixed = mixed[np.argsort(~np.isin(mixed, items), kind="stable")]

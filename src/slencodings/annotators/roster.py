@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+Columns = dict[str, list[Any]]
+
 # What the printed head of a column is, where it is not the name of the column.
 _CONFUSED = "most confused (of all times it was said)"
 _HEADS = {
@@ -27,7 +29,7 @@ class Roster:
     notes : what a reader has to know about these values, one sentence each
     """
 
-    columns: dict[str, list[Any]]
+    columns: Columns
     notes: list[str]
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -36,7 +38,7 @@ class Roster:
         return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
     def __str__(self) -> str:
-        rows = self.to_rows()
+        M = len(self.columns["annotator"])
         trusted = [name for name in self.columns if f"{name}_low" in self.columns]
         trusted = ["annotations", "shared_items", *trusted]
         trusted += ["given"] if "given" in self.columns else []
@@ -44,20 +46,21 @@ class Roster:
         stated = ["stated", "earned", "overconfidence"] if known else []
         return "\n".join(
             [
-                f"Whom to trust ({len(rows):,} in all; 95 % intervals in brackets)",
-                *_table(rows, trusted),
+                f"Whom to trust ({M:,} in all; 95 % intervals in brackets)",
+                *_table(self.columns, trusted),
                 "\nWhere they differ from their peers",
-                *_table(rows, [*stated, _CONFUSED]),
+                *_table(self.columns, [*stated, _CONFUSED]),
                 *([""] if self.notes else []),
                 *(f"* {note}" for note in self.notes),
             ]
         )
 
 
-def _table(rows: list[dict[str, Any]], names: list[str]) -> list[str]:
+def _table(columns: Columns, names: list[str]) -> list[str]:
     """Right-aligned but for the last column; of many annotators the first and the last."""
     names = ["annotator", *names]
-    lines = [[_cell(row, name) for name in names] for row in rows]
+    everybody = range(len(columns["annotator"]))
+    lines = [[_cell(columns, m, name) for name in names] for m in everybody]
     if len(lines) > _SHOWN:
         half = _SHOWN // 2
         between = ["...", f"{len(lines) - 2 * half:,} more", *[""] * (len(names) - 2)]
@@ -65,29 +68,31 @@ def _table(rows: list[dict[str, Any]], names: list[str]) -> list[str]:
     lines = [[_HEADS.get(name, name) for name in names], *lines]
     # The line between is no reason to widen a column.
     widths = [max(len(line[c]) for line in lines if line[0] != "...") for c in range(len(names))]
-    right = [f">{w}" for w in widths[:-1]] + [""]
-    return ["  ".join(map(format, line, right)).rstrip() for line in lines]
+    aligned = [f">{w}" for w in widths[:-1]] + [""]
+    return ["  ".join(map(format, line, aligned)).rstrip() for line in lines]
 
 
-def _cell(row: dict[str, Any], name: str) -> str:
+def _cell(columns: Columns, m: int, name: str) -> str:
     if name == _CONFUSED:
-        return _confused(row)
-    value = row[name]
+        return _confused(
+            *(columns[x][m] for x in ("said", "peers_say", "confused_share", "confused"))
+        )
+    value = columns[name][m]
     if name == "annotator":
         return _cut(value)
     if isinstance(value, int):
         return f"{value:,}"
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    return _short(value) + ("" if low is None else f" ({_short(low)} {_short(high)})")
+    if f"{name}_low" not in columns or columns[f"{name}_low"][m] is None:
+        return _short(value)
+    low, high = columns[f"{name}_low"][m], columns[f"{name}_high"][m]
+    return f"{_short(value)} ({_short(low)} {_short(high)})"
 
 
-def _confused(row: dict[str, Any]) -> str:
-    if row["said"] is None:
+def _confused(label: Any, instead: Any, share: float, n: float) -> str:
+    if label is None:
         return "-"
-    n, share = row["confused"], row["confused_share"]
     times = " of ".join(f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in (n, n / share))
-    said, instead = _cut(row["said"]), _cut(row["peers_say"])
-    return f"said {said} where peers say {instead}: {100 * share:.0f} % ({times})"
+    return f"said {_cut(label)} where peers say {_cut(instead)}: {100 * share:.0f} % ({times})"
 
 
 def _short(x: float | None) -> str:
