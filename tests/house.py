@@ -52,7 +52,7 @@ HOUSE = [
             "crowds",
             "annotators/",
             "each annotator of a crowd, with intervals",
-            "aggregate annotations trust",
+            "aggregate annotations opinion trust",
         ),
         (
             "crowds",

@@ -206,6 +206,12 @@ def by_annotators(n: int | None) -> str:
     return "" if n is None else f" by {n:,} annotator{'s' * (n != 1)}"
 
 
+def sums_by(group: Codes, value: Floats, size: int = 0) -> Floats:
+    """The sum of the values of each group, (size,) or as many as there are groups."""
+    # Nothing at all is counted as whole numbers.
+    return np.bincount(group, value, size).astype(float, copy=False)
+
+
 def leave_one_out(value: Floats, group: Codes) -> Floats:
     """For each value, the sum of the others in its group, (R,) or (R, K); none is negative.
 

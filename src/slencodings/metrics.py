@@ -11,7 +11,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slencodings.annotations import leave_one_out
+from slencodings.annotations import leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats
 
 # Far beyond what rounding in half precision leaves, far below what counts or logits sum to.
@@ -158,7 +158,7 @@ def held_out_log_loss(
     q, k, share, K = _entries(y, len(i), n_labels)
     c = _certainties(certainty, len(i))
     a = _base_rate(base_rate, K)
-    mass = _sums(q, share, len(i))
+    mass = sums_by(q, share, len(i))
     certain = np.asarray(c == 1, dtype=float)
     w = np.where(c == 1, 0, c / np.where(c == 1, 1, 1 - c))
     total = (leave_one_out(w * mass, i) + 1)[q]
@@ -166,7 +166,7 @@ def held_out_log_loss(
     given = i[q] * K + k
     limit = leave_one_out(certain[q] * share, given) / np.where(infinite > 0, infinite, 1)
     P = np.where(infinite > 0, limit, (leave_one_out(w[q] * share, given) + a[k]) / total)
-    loss = _sums(q, share * -_log(P), len(i))
+    loss = sums_by(q, share * -_log(P), len(i))
     alone = np.bincount(i)[i] == 1
     if each:
         return np.where(alone, math.nan, loss)
@@ -218,7 +218,7 @@ def shares_right(truth: ArrayLike, prediction: ArrayLike) -> Floats:
     array([0.5, 1. ])
     """
     p, q = _pair(truth, prediction)
-    return np.sum(leaders(p) * leaders(q), axis=-1)
+    return np.sum(top_shares(p) * top_shares(q), axis=-1)
 
 
 def macro_f1(truth: ArrayLike, prediction: ArrayLike) -> float:
@@ -231,7 +231,7 @@ def macro_f1(truth: ArrayLike, prediction: ArrayLike) -> float:
     >>> round(macro_f1(np.eye(3)[[0, 0, 1]], np.eye(3)[[0, 1, 1]]), 3)
     0.667
     """
-    p, q = (leaders(x).reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
+    p, q = (top_shares(x).reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
     size = np.sum(p + q, axis=0)
     used = size > 0
     f1: Floats = 2 * np.sum(p * q, axis=0)[used] / size[used]
@@ -260,10 +260,10 @@ def calibration_error(truth: ArrayLike, prediction: ArrayLike, *, bins: int = 15
         raise ValueError(f"`bins` must be a whole number of at least 1; {bins} came. 15 is usual.")
     p, q = (x.reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
     top = np.max(q, axis=-1)
-    gap = np.sum(p * leaders(q), axis=-1) - top
+    gap = np.sum(p * top_shares(q), axis=-1) - top
     # Rounding may leave a certain label a hair above 1.
     place = np.ceil(np.minimum(top, 1) * bins).astype(np.intp)
-    return float(np.sum(np.abs(_sums(place, gap)))) / len(q) if len(q) else math.nan
+    return float(np.sum(np.abs(sums_by(place, gap)))) / len(q) if len(q) else math.nan
 
 
 def auroc(positive: ArrayLike, score: ArrayLike) -> float:
@@ -292,19 +292,15 @@ def auroc(positive: ArrayLike, score: ArrayLike) -> float:
             f"{np.sum(np.isnan(s))} values that are none. Leave items without a score out."
         )
     place = np.unique(s, return_inverse=True)[1]
-    up, down = _sums(place, w), _sums(place, 1 - w)
+    up, down = sums_by(place, w), sums_by(place, 1 - w)
     pairs = np.sum(up) * np.sum(down)
     return float(up @ (np.cumsum(down) - down / 2) / pairs) if pairs > 0 else math.nan
 
 
-def leaders(x: Floats) -> Floats:
+def top_shares(x: Floats) -> Floats:
     """The likeliest label as a vector; those that tie, to rounding, share it equally."""
     lead = x >= np.max(x, axis=-1, keepdims=True) * (1 - 1e-12)
     return lead.astype(float) / np.sum(lead, axis=-1, keepdims=True)
-
-
-def _sums(group: Codes, x: Floats, size: int = 0) -> Floats:
-    return np.bincount(group, x, size).astype(float)
 
 
 def _entropies(truth: ArrayLike, prediction: ArrayLike) -> list[Floats]:

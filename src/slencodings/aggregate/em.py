@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.result import OnStep
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, sums_by
 from slencodings.opinion import Codes, Floats
 
 if TYPE_CHECKING:
@@ -53,21 +53,21 @@ class Ballots(NamedTuple):
 
     def by_item(self, value: Floats) -> Floats:
         """Add up the values of each item's votes (N,)."""
-        return _sums(self.item, value, self.shape[0])
+        return sums_by(self.item, value, self.shape[0])
 
     def by_annotator(self, value: Floats) -> Floats:
         """Add up the values of each annotator's votes (M,)."""
-        return _sums(self.annotator, value, self.shape[1])
+        return sums_by(self.annotator, value, self.shape[1])
 
     def by_choice(self, value: Floats) -> Floats:
         """Add up the values of the votes for each label of each item (N, K)."""
         N, _, K = self.shape
-        return _sums(self.choice, value, N * K).reshape(N, K)
+        return sums_by(self.choice, value, N * K).reshape(N, K)
 
     def by_cell(self, value: Floats) -> Floats:
         """Add up the values of each annotator's votes for each label (M, K)."""
         _, M, K = self.shape
-        return _sums(self.cell, value, M * K).reshape(M, K)
+        return sums_by(self.cell, value, M * K).reshape(M, K)
 
     def table(self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]) -> csr_array:
         """The weights in rows (item or choice) and columns (annotator or cell).
@@ -79,11 +79,6 @@ class Ballots(NamedTuple):
 
         start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
         return csr_array((self.weight, column, start.astype(column.dtype)), shape=shape)
-
-
-def _sums(codes: NDArray[Any], value: Floats, size: int) -> Floats:
-    # Nothing at all is counted as whole numbers.
-    return np.bincount(codes, value, size).astype(float, copy=False)
 
 
 def ballots_of(annotations: Annotations, *, use_confidence: bool) -> Ballots:

@@ -180,7 +180,7 @@ def _score(method: Method, train: Annotations, test: Annotations) -> Floats:
         [
             *(_log_loss(y, p) for p in (votes, direct, own)),
             np.sum((votes - y) ** 2, axis=1),
-            np.sum(y * metrics.leaders(votes), axis=1),
+            np.sum(y * metrics.top_shares(votes), axis=1),
         ]
     )
 

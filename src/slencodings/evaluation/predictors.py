@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations, leave_one_out
-from slencodings.metrics import leaders
+from slencodings.metrics import top_shares
 from slencodings.opinion import Codes, Floats
 
 # An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
@@ -44,7 +44,7 @@ class Counts(NamedTuple):
         if self.meaning is not None:
             votes = votes @ self.meaning
         if self.winner:
-            return leaders(votes)
+            return top_shares(votes)
         total = votes.sum(axis=1, keepdims=True) + self.prior
         # Others without any weight leave the base rate, as the limit of a small prior does.
         given = np.where(total > 0, votes + self.prior * self.base_rate, self.base_rate)

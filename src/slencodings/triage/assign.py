@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slencodings.annotations import Annotations
-from slencodings.triage.plan import Floats, Ints, counts
+from slencodings.opinion import Codes, Floats
+from slencodings.triage.plan import counts
 
 
 class Assignment(NamedTuple):
@@ -21,9 +22,9 @@ class Assignment(NamedTuple):
     unassigned : int array (N,), planned annotations of each item that nobody is left to give
     """
 
-    item: Ints
-    annotator: Ints
-    unassigned: Ints
+    item: Codes
+    annotator: Codes
+    unassigned: Codes
 
 
 def assign(
@@ -45,8 +46,8 @@ def assign(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": ["p", "p", "q"], "who": ["ann", "bob", "ann"], "label": [1, 0, 1]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="label")
+    >>> rows = {"item": ["p", "p", "q"], "who": ["ann", "bob", "ann"], "label": [1, 0, 1]}
+    >>> crowd = from_table(rows, item="item", annotator="who", label="label")
     >>> assign(crowd, [1, 1], reliability=[0.9, 0.6])
     Assignment(item=array([1]), annotator=array([1]), unassigned=array([1, 0]))
     """
@@ -55,10 +56,10 @@ def assign(
     active = np.flatnonzero(wanted)
     left = wanted[active]
     r = per_annotator(annotations, reliability)
-    order = np.argsort(-r, kind="stable")[: np.count_nonzero(r)].tolist()
+    order: list[int] = np.argsort(-r, kind="stable")[: np.count_nonzero(r)].tolist()
     done, who = pairs(annotations)
     done, who = np.searchsorted(active, done[wanted[done] > 0]), who[wanted[done] > 0]
-    met = np.split(done, np.searchsorted(who, np.arange(1, M + 1)))[:M]
+    met: list[Codes] = np.split(done, np.searchsorted(who, np.arange(1, M + 1)))[:M]
     known = [len(items) for items in met]
     share = -(-int(left.sum()) // max(len(order), 1))
     room = np.full(M, share) if capacity is None else counts("capacity", capacity, M, "annotator")
@@ -66,19 +67,19 @@ def assign(
     while left.any() and left.sum() != before and (before is None or capacity is None):
         before = left.sum()
         seen = np.concatenate([done[:0], *(met[m] for m in order)])
-        others = len(order) - np.bincount(seen, minlength=len(active))
+        later = len(order) - np.bincount(seen, minlength=len(active))
         for m in order:
             can = np.ones(len(active), dtype=bool)
             can[met[m]] = False
-            others -= can  # who comes after m
+            later -= can  # who comes after m
             open_ = np.flatnonzero(can & (left > 0))
             n = min(int(room[m]), len(open_))
             # The least to spare first; a unique key makes ties go by order.
-            spare = (others - left)[open_] * len(open_) + np.arange(len(open_))
+            spare = (later - left)[open_] * len(open_) + np.arange(len(open_))
             chosen = open_[np.argpartition(spare, n - 1)[:n]] if n else open_[:0]
             left[chosen] -= 1
             met[m] = np.concatenate([met[m], chosen])
-    new = [items[n:] for items, n in zip(met, known, strict=True)]
+    new: list[Codes] = [items[n:] for items, n in zip(met, known, strict=True)]
     item = active[np.concatenate([np.empty(0, dtype=np.intp), *new])]
     annotator = np.repeat(np.arange(M), [len(items) for items in new])
     rows = np.lexsort((annotator, item))
@@ -87,14 +88,14 @@ def assign(
     return Assignment(item[rows], annotator[rows], unassigned)
 
 
-def pairs(annotations: Annotations) -> tuple[Ints, Ints]:
+def pairs(annotations: Annotations) -> tuple[Codes, Codes]:
     """The items and annotators who met, each pair once, sorted by annotator."""
     N = max(len(annotations.items), 1)
     met = np.unique(annotations.annotator * N + annotations.item)
     return met % N, met // N
 
 
-def not_yet(r: Floats, item: Ints, annotator: Ints, size: int) -> Ints:
+def not_yet(r: Floats, item: Codes, annotator: Codes, size: int) -> Codes:
     """How many annotators of any use each item has not met yet."""
     return np.count_nonzero(r) - np.bincount(item[r[annotator] > 0], minlength=size)
 

@@ -7,10 +7,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slencodings.opinion import Opinion
+from slencodings.opinion import Codes, Floats, Opinion
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.intp]
 Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
 
 
@@ -33,11 +31,11 @@ def dissonance(opinion: Opinion) -> Floats:
     total = np.zeros(b.shape[:-1])
     for k in range(b.shape[-1]):
         # The sum of the others, not the whole less b_k, which would cancel.
-        own, others = b[..., k, None], np.delete(b, k, axis=-1)
-        rest = np.sum(others, axis=-1)
-        pair = own + others
-        balance = 2 * np.minimum(own, others) / np.where(pair == 0, 1, pair)
-        share = others / np.where(rest == 0, 1, rest)[..., None]
+        b_k, b_j = b[..., k, None], np.delete(b, k, axis=-1)
+        rest = np.sum(b_j, axis=-1)
+        pair = b_k + b_j
+        balance = 2 * np.minimum(b_k, b_j) / np.where(pair == 0, 1, pair)
+        share = b_j / np.where(rest == 0, 1, rest)[..., None]
         total += b[..., k] * np.sum(share * balance, axis=-1)
     return total
 
@@ -96,7 +94,7 @@ def annotations_needed(opinion: Opinion, certainty: float, *, target: float) -> 
 
 def plan(
     opinion: Opinion, certainty: float, *, budget: int, goal: Goal = "label", most: Any = None
-) -> Ints:
+) -> Codes:
     """The best use of a budget: how many further annotations each item gets, int (N,).
 
     n annotations of an item reduce what the goal adds up by   n g / (1 + (n - 1) y),
@@ -195,7 +193,7 @@ def _reached(target: float) -> float:
     return target * (1 + 1e-12)
 
 
-def counts(name: str, values: ArrayLike, size: int, each: str) -> Ints:
+def counts(name: str, values: ArrayLike, size: int, each: str) -> Codes:
     """Whole numbers of at least 0, one for all or one for each."""
     n = np.asarray(values)
     if n.shape not in {(), (size,)}:

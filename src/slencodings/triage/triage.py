@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.opinion import Opinion, check
+from slencodings.opinion import Codes, Floats, Opinion, check
 from slencodings.triage.assign import Assignment, assign, not_yet, pairs, per_annotator
 from slencodings.triage.plan import (
-    Floats,
     Goal,
-    Ints,
     annotations_needed,
     dissonance,
     first_gain,
@@ -22,6 +20,20 @@ from slencodings.triage.plan import (
     why,
     within_one,
 )
+
+
+class OpenItem(TypedDict):
+    """One item of a `Triage`; `needed` is None for never."""
+
+    item: Any
+    why: str
+    uncertainty: float
+    dissonance: float
+    needed: int | None
+    planned: int
+    expected_uncertainty: float
+    annotators: list[Any]
+    unassigned: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +60,12 @@ class Triage:
     dissonance: Floats
     needed: Floats
     gain: Floats
-    planned: Ints
+    planned: Codes
     expected_uncertainty: Floats
     certainty: float
     assignment: Assignment
 
-    def to_rows(self, limit: int | None = None) -> list[dict[str, Any]]:
+    def to_rows(self, limit: int | None = None) -> list[OpenItem]:
         """One row for each item, the most worthwhile first, at most `limit`; None for never."""
         order = np.argsort(-self.gain, kind="stable")[:limit]
         item, annotator, unassigned = self.assignment
@@ -71,7 +83,8 @@ class Triage:
             "unassigned": unassigned[order],
         }
         lists = (v if isinstance(v, list) else v.tolist() for v in columns.values())
-        return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+        return cast(list[OpenItem], rows)
 
     def summary(self) -> str:
         """What is to be done, in a few sentences."""
@@ -84,8 +97,8 @@ class Triage:
             f"{needed:,} annotations by the median annotator would bring them all to the target"
             + (f", but for {never:,} items that none would." if never else "."),
             f"Planned: {int(self.planned.sum()):,} annotations of "
-            f"{int(np.sum(self.planned > 0)):,} items; mean uncertainty {_mean(self.uncertainty)} "
-            f"-> {_mean(self.expected_uncertainty)}.",
+            f"{int(np.sum(self.planned > 0)):,} items; mean uncertainty "
+            f"{_mean_in_words(self.uncertainty)} -> {_mean_in_words(self.expected_uncertainty)}.",
         ]
         alone = int(self.assignment.unassigned.sum())
         if alone:
@@ -141,8 +154,8 @@ def triage(
     --------
     >>> from slencodings.aggregate import sle
     >>> from slencodings import from_table
-    >>> said = {"item": list("ppppq"), "who": list("abcda"), "y": [1, 0, 0, 1, 0]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="y")
+    >>> rows = {"item": list("ppppq"), "who": list("abcda"), "y": [1, 0, 0, 1, 0]}
+    >>> crowd = from_table(rows, item="item", annotator="who", label="y")
     >>> skill = {"a": 0.6, "b": 0.7, "c": 0.6, "d": 0.5}
     >>> todo = triage(sle(crowd, reliability=skill), crowd, reliability=skill, budget=2)
     >>> [(row["item"], row["why"], row["planned"], row["annotators"]) for row in todo.to_rows()]
@@ -192,7 +205,7 @@ def _expected_uncertainty(u: Floats, given: Assignment, c: Floats, typical: floa
     return u / (1 + total * u)
 
 
-def _mean(x: Floats) -> str:
+def _mean_in_words(x: Floats) -> str:
     return f"{np.mean(x):.3f}" if len(x) else "none"
 
 
