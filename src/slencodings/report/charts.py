@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from slencodings.report.summary import Compared, Crowd, Labels, People, Person, Summary
+
+# As Vega-Lite takes it.
 Spec = dict[str, Any]
 
 # Annotators in the chart of reliability: all, or as many of the highest and the lowest.
@@ -41,7 +44,7 @@ _CONFIG: Spec = {
 }
 
 
-def charts(found: dict[str, Any]) -> dict[str, Spec]:
+def charts(found: Summary) -> dict[str, Spec]:
     """The charts that a summary gives reason for, by the name of their figure."""
     labels, people = found["labels"], found["annotators"]
     drawn: dict[str, Spec | None] = {
@@ -57,7 +60,7 @@ def charts(found: dict[str, Any]) -> dict[str, Spec]:
     return {name: spec for name, spec in drawn.items() if spec is not None}
 
 
-def ranked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def ranked(rows: list[Person]) -> list[Person]:
     """The annotators in the chart of reliability."""
     half = MOST_RANKED // 2
     return rows if len(rows) <= MOST_RANKED else rows[:half] + rows[-half:]
@@ -89,7 +92,7 @@ def _tooltip(*fields: tuple[str, str, str | None]) -> list[Spec]:
     ]
 
 
-def _uncertainty(crowd: dict[str, Any]) -> Spec | None:
+def _uncertainty(crowd: Crowd) -> Spec | None:
     edges = crowd["edges"]
     values = [
         {"low": edges[i], "high": edges[i + 1], "kind": KINDS[kind], "items": n}
@@ -120,16 +123,16 @@ def _uncertainty(crowd: dict[str, Any]) -> Spec | None:
     )
 
 
-def _shares(labels: dict[str, Any]) -> Spec | None:
+def _shares(labels: Labels) -> Spec | None:
     given, leading = sum(labels["given"]), sum(labels["leading"])
     if not given or not leading:
         return None
     values = [
-        {"label": labels["names"][k], "what": what, "share": labels[key][k] / total}
+        {"label": labels["names"][k], "what": what, "share": share}
         for k in labels["drawn"]
-        for what, key, total in (
-            ("of all annotations", "given", given),
-            ("of all items: likeliest label", "leading", leading),
+        for what, share in (
+            ("of all annotations", labels["given"][k] / given),
+            ("of all items: likeliest label", labels["leading"][k] / leading),
         )
     ]
     what = {
@@ -165,15 +168,15 @@ def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
             axis={"orient": "top", "labelAngle": steep, "labelOverlap": True},
         ),
     }
-    told = _tooltip(("row", rows, None), ("column", columns, None), ("value", "share", ".1%"))
-    told += _tooltip(("n", "shared items", ",d")) if values and "n" in values[0] else []
+    hover = _tooltip(("row", rows, None), ("column", columns, None), ("value", "share", ".1%"))
+    hover += _tooltip(("n", "shared items", ",d")) if values and "n" in values[0] else []
     shade = {"domain": [0, most], "range": [0.03, 0.9]}
     layers: list[Spec] = [
         {
             "mark": {"type": "rect", "fill": "var(--accent)", "stroke": "var(--line)"},
             "encoding": {
                 "fillOpacity": _number("value", scale=shade, legend=None),
-                "tooltip": told,
+                "tooltip": hover,
             },
         }
     ]
@@ -186,7 +189,7 @@ def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
                 "encoding": {
                     "text": {"field": "value", "type": "quantitative", "format": ".0%"},
                     "fill": {"condition": dark, "value": "var(--ink)"},
-                    "tooltip": told,
+                    "tooltip": hover,
                 },
             }
         )
@@ -198,7 +201,7 @@ def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
     )
 
 
-def _confused(labels: dict[str, Any]) -> Spec | None:
+def _confused(labels: Labels) -> Spec | None:
     confused = labels["confused"]
     if confused is None or len(confused["labels"]) < 2:
         return None
@@ -212,9 +215,9 @@ def _confused(labels: dict[str, Any]) -> Spec | None:
     return _heat(values, names, "one says", "another says")
 
 
-def _pairs(people: dict[str, Any]) -> Spec | None:
-    pairs = people.get("pairs")
-    if not pairs:
+def _pairs(people: People) -> Spec | None:
+    pairs = people["pairs"]
+    if pairs is None:
         return None
     names = pairs["annotators"]
     values = [
@@ -226,7 +229,7 @@ def _pairs(people: dict[str, Any]) -> Spec | None:
     return _heat(values, names, "annotator", "and annotator")
 
 
-def _triangle(labels: dict[str, Any]) -> Spec | None:
+def _triangle(labels: Labels) -> Spec | None:
     points = labels["points"]
     if points is None:
         return None
@@ -274,27 +277,28 @@ def _triangle(labels: dict[str, Any]) -> Spec | None:
     return chart | {"width": 400, "autosize": "pad"}
 
 
-def _ranked(people: dict[str, Any]) -> Spec | None:
+def _ranked(people: People) -> Spec | None:
     rows = ranked(people["rows"])
     if len(rows) < 2 or people["why_not"]:
         return None
     learned = any(row["reliability_low"] is not None for row in rows)
     name = "reliability" if learned or people["reliability"] == "given" else "agreement"
-    values = [
-        {
-            "annotator": row["annotator"],
-            "value": row[name],
-            "low": row.get(f"{name}_low"),
-            "high": row.get(f"{name}_high"),
-        }
+    dots = [
+        (row["annotator"], row["reliability"], row["reliability_low"], row["reliability_high"])
+        if name == "reliability"
+        else (row["annotator"], row["agreement"], row["agreement_low"], row["agreement_high"])
         for row in rows
-        if row[name] is not None
+    ]
+    values = [
+        {"annotator": who, "value": value, "low": low, "high": high}
+        for who, value, low, high in dots
+        if value is not None
     ]
     title = name + ", with its 95% interval" * (values[0]["low"] is not None)
     return _dots(values, "annotator", title, {"domain": [0, 1]}, 17)
 
 
-def _confidence(people: dict[str, Any]) -> Spec | None:
+def _confidence(people: People) -> Spec | None:
     values = [
         {key: row[key] for key in ("annotator", "stated", "earned", "shared_items")}
         for row in people["rows"]
@@ -303,7 +307,7 @@ def _confidence(people: dict[str, Any]) -> Spec | None:
     if not values:
         return None
     unit = {"domain": [0, 1]}
-    told = _tooltip(
+    hover = _tooltip(
         ("annotator", "annotator", None),
         ("stated", "stated", ".2f"),
         ("earned", "earned", ".2f"),
@@ -323,7 +327,7 @@ def _confidence(people: dict[str, Any]) -> Spec | None:
                     "size": _number(
                         "shared_items", scale={"rangeMin": 30, "rangeMax": 160}, legend=None
                     ),
-                    "tooltip": told,
+                    "tooltip": hover,
                 },
             },
         ],
@@ -335,7 +339,7 @@ def _confidence(people: dict[str, Any]) -> Spec | None:
     return chart | {"width": 380, "autosize": "pad"}
 
 
-def _compared(compared: dict[str, Any]) -> Spec | None:
+def _compared(compared: Compared) -> Spec | None:
     if compared["why_not"]:
         return None
     values = [
@@ -355,7 +359,7 @@ def _compared(compared: dict[str, Any]) -> Spec | None:
 def _dots(values: list[Any], name: str, title: str, scale: Spec, step: int) -> Spec:
     """A dot for each value, on a line from its lowest to its highest."""
     few = {"tickCount": 6}
-    told = _tooltip(
+    hover = _tooltip(
         (name, name, None),
         ("value", "value", ".3f"),
         ("low", "at least", ".3f"),
@@ -364,7 +368,7 @@ def _dots(values: list[Any], name: str, title: str, scale: Spec, step: int) -> S
     return _chart(
         values,
         height=step * len(values),
-        encoding={"y": _name(name, axis={"labelLimit": 220}), "tooltip": told},
+        encoding={"y": _name(name, axis={"labelLimit": 220}), "tooltip": hover},
         layer=[
             {
                 "mark": {"type": "rule", "stroke": "var(--accent)", "strokeOpacity": 0.6},

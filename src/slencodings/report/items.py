@@ -9,7 +9,8 @@ import numpy as np
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
 from slencodings.report.names import shown
-from slencodings.report.without import Without, leaders
+from slencodings.report.summary import Item, Items
+from slencodings.report.without import Without, likeliest
 from slencodings.triage import dissonance
 from slencodings.trust.apply import Weighed
 
@@ -28,16 +29,16 @@ def describe_items(
     without: Without,
     why: Any,
     seed: int,
-) -> dict[str, Any]:
+) -> Items:
     """The items that are listed, most uncertain first, each with its annotations."""
     a, opinion = annotations, weighed.opinion
     conflict = dissonance(opinion)
     chosen, drawn = choose(a, np.asarray(opinion.uncertainty), conflict, seed)
     order = np.argsort(a.item, kind="stable")
     first = np.searchsorted(a.item[order], np.arange(len(a.items) + 1))
-    rows: list[dict[str, Any]] = []
+    rows: list[Item] = []
     people: dict[int, int] = {}
-    names, lead = shown(a.items[chosen].tolist(), ITEM_LETTERS), leaders(opinion)
+    names, lead = shown(a.items[chosen].tolist(), ITEM_LETTERS), likeliest(opinion)
     P, b, u = (np.asarray(x) for x in (opinion.probability, opinion.belief, opinion.uncertainty))
     for i, name in zip(chosen.tolist(), names, strict=True):
         votes = order[first[i] : first[i + 1]]
@@ -53,9 +54,9 @@ def describe_items(
                 "probability": _round(P[i, lead[i]]),
                 "uncertainty": _round(u[i]),
                 "conflict": _round(conflict[i]),
-                "belief": [[int(k), _round(b[i, k])] for k in top],
+                "belief": [[k, _round(b[i, k])] for k in top.tolist()],
                 "annotations": [
-                    _vote(a, weighed, without, q, people) for q in votes[heaviest].tolist()
+                    as_vote(a, weighed, without, q, people) for q in votes[heaviest].tolist()
                 ],
             }
         )
@@ -93,7 +94,7 @@ def choose(a: Annotations, u: Floats, conflict: Floats, seed: int) -> tuple[Code
     return by_doubt[taken[by_doubt]], drawn
 
 
-def _vote(
+def as_vote(
     a: Annotations,
     weighed: Weighed,
     without: Without,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 
 class Markup(str):
@@ -40,7 +40,7 @@ def _part(part: Any) -> str:
     if isinstance(part, Markup):
         return part
     if isinstance(part, list | tuple):
-        return join(part)
+        return join(cast(Iterable[Any], part))
     return html.escape(str(part), quote=False)
 
 

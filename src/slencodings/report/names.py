@@ -19,7 +19,7 @@ def shown(names: Iterable[Any], width: int) -> list[str]:
     """
     used: set[str] = set()
     times: dict[str, int] = {}
-    result = []
+    result: list[str] = []
     for name in names:
         text = unique = _text(name, width)
         while unique in used:

@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from slencodings.cli.crowd import Read
 
 
-def make_page(read: Read, page: str, *, command: str, **how: Any) -> None:
-    """Read a crowd and write the page about it; `how` goes to `summarise`."""
+def make_page(read: Read, page: str, *, command: str, **settings: Any) -> None:
+    """Read a crowd and write the page about it; `settings` go to `summarise`."""
     check_page(page, read.source)
     chart_library()
-    told = read()
     found = summarise(
-        told.annotations,
+        read().annotations,
         name=", ".join("standard input" if name == "-" else name for name in read.source),
         made={"command": command},
         progress=lambda what, done, total: read.progress(what, done, total, "steps"),
-        **how,
+        **settings,
     )
     read.progress("drawing", 0, None, "")
     read.say("wrote", f"{page}: a page of {write_page(render(found), page)}, to open in a browser")

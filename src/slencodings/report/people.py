@@ -13,6 +13,7 @@ from slencodings.annotators import describe_annotators
 from slencodings.opinion import Codes
 from slencodings.report.items import NAME_LETTERS
 from slencodings.report.names import shown
+from slencodings.report.summary import Pairs, People, Person
 from slencodings.report.without import Without
 from slencodings.trust.apply import Weighed
 
@@ -40,16 +41,24 @@ def describe_people(
     without: Without,
     seed: int,
     progress: Callable[[int, int], object],
-) -> dict[str, Any]:
+) -> People:
     """A row for each annotator, most reliable first; agreement of pairs; and what to know."""
     a = annotations
     if not a.named:
-        return {"why_not": NO_NAMES, "rows": [], "notes": []}
+        return {
+            "why_not": NO_NAMES,
+            "total": 0,
+            "listed": "",
+            "reliability": weighed.source,
+            "rows": [],
+            "pairs": None,
+            "notes": [],
+        }
     small = len(a.item) <= MOST_REFITTED and len(a.labels) <= MOST_LABELS
     learned = weighed.source == "learned"
     # What was learned is known already; only its intervals take fits.
     fitted = ["learned"] if learned and small else []
-    said = judgments(a).shared()
+    judged = judgments(a).shared()
     roster = describe_annotators(
         a,
         estimates=[*fitted, "agreement", "kappa"],
@@ -60,11 +69,10 @@ def describe_people(
     )
     M = len(a.annotators)
     place = {name: m for m, name in enumerate(a.annotators.tolist())}
-    named = a.annotators.tolist()
-    texts = shown(named, NAME_LETTERS)
+    texts = shown(place, NAME_LETTERS)
     items_changed = np.bincount(without.annotator[without.changed], minlength=M)
     rows = [
-        _row(row, m, texts, weighed, items_changed)
+        _person(row, m, texts, weighed, items_changed)
         for row, m in zip(
             roster.to_rows(), _places(roster.columns["annotator"], place), strict=True
         )
@@ -78,12 +86,12 @@ def describe_people(
             "intervals of agreement only; sle reliability computes the others."
         )
     return {
-        "why_not": NOT_SHARED if not len(said.item) else None,
+        "why_not": NOT_SHARED if not len(judged.item) else None,
         "total": M,
         "listed": _listed(M, len(listed)),
         "reliability": weighed.source,
         "rows": listed,
-        "pairs": pair_agreement(said, M, len(a.labels), texts),
+        "pairs": pair_agreement(judged, M, len(a.labels), texts),
         "notes": notes,
     }
 
@@ -94,11 +102,9 @@ def _places(names: list[Any], place: dict[Any, int]) -> list[int]:
     return [place[name] if name in place else as_text[str(name)] for name in names]
 
 
-def _row(
+def _person(
     row: dict[str, Any], m: int, texts: list[str], weighed: Weighed, items_changed: Codes
-) -> dict[str, Any]:
-    keep = ("annotations", "shared_items", "agreement", "agreement_low", "agreement_high", "kappa")
-    sure = ("stated", "earned", "overconfidence")
+) -> Person:
     confused = row["said"] is not None
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
     return {
@@ -107,7 +113,15 @@ def _row(
         "reliability": None if weighed.source == "alike" else _round(weighed.reliability[m]),
         "reliability_low": _round(row.get("learned_low")),
         "reliability_high": _round(row.get("learned_high")),
-        **{name: _round(row[name]) for name in (*keep, *sure)},
+        "annotations": row["annotations"],
+        "shared_items": row["shared_items"],
+        "agreement": _round(row["agreement"]),
+        "agreement_low": _round(row["agreement_low"]),
+        "agreement_high": _round(row["agreement_high"]),
+        "kappa": _round(row["kappa"]),
+        "stated": _round(row["stated"]),
+        "earned": _round(row["earned"]),
+        "overconfidence": _round(row["overconfidence"]),
         "said": pair[0],
         "peers_say": pair[1],
         "confused_share": _round(row["confused_share"]),
@@ -115,28 +129,28 @@ def _row(
     }
 
 
-def pair_agreement(said: Judgments, M: int, K: int, names: list[str]) -> dict[str, Any] | None:
+def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs | None:
     """How often the busiest annotators agree two by two on items they share.
 
     agreement_mn = mean over shared items of y_m . y_n;   None where they share none
     """
     from scipy.sparse import csr_array
 
-    n = np.bincount(said.annotator, minlength=M)
+    n = np.bincount(judged.annotator, minlength=M)
     busy = np.argsort(-n, kind="stable")[:MOST_PAIRED]
     busy = np.sort(busy[n[busy] > 0])
     if len(busy) < 2:
         return None
     place = np.full(M, -1)
     place[busy] = np.arange(len(busy))
-    mine = place[said.annotator]
-    keep, votes = mine >= 0, (mine >= 0)[said.row]
-    N = int(said.item.max()) + 1
-    met = csr_array((np.ones(keep.sum()), (mine[keep], said.item[keep])), shape=(len(busy), N))
-    cell = said.item[said.row[votes]] * K + said.label[votes]
+    mine = place[judged.annotator]
+    keep, votes = mine >= 0, (mine >= 0)[judged.row]
+    N = int(judged.item.max()) + 1
+    met = csr_array((np.ones(keep.sum()), (mine[keep], judged.item[keep])), shape=(len(busy), N))
+    cell = judged.item[judged.row[votes]] * K + judged.label[votes]
     used, column = np.unique(cell, return_inverse=True)
     y = csr_array(
-        (said.value[votes], (mine[said.row[votes]], column)), shape=(len(busy), len(used))
+        (judged.value[votes], (mine[judged.row[votes]], column)), shape=(len(busy), len(used))
     )
     together, shared = (y @ y.T).toarray(), (met @ met.T).toarray()
     B = range(len(busy))

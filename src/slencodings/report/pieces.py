@@ -6,8 +6,6 @@ from typing import Any
 
 from slencodings.report.markup import Markup, tag
 
-Found = dict[str, Any]
-
 
 def figure(drawn: set[str], name: str, title: str, caption: str, numbers: Any = None) -> Any:
     """A chart, what it tells, and its numbers for those who do not see it."""
@@ -32,11 +30,10 @@ def figure(drawn: set[str], name: str, title: str, caption: str, numbers: Any = 
 
 def table(heads: list[str], rows: list[list[str]]) -> Markup:
     """A table; what looks like a number goes right, the first cell of a row is its head."""
-    right = [
-        all(not row[c] or row[c][0] in "-.0123456789" for row in rows) and c > 0
+    side = [
+        "n" if c > 0 and all(not row[c] or row[c][0] in "-.0123456789" for row in rows) else None
         for c in range(len(heads))
     ]
-    side = ["n" if r else None for r in right]
     head = [tag("th", text, scope="col", class_=s) for text, s in zip(heads, side, strict=True)]
     return tag(
         "div",
@@ -53,10 +50,10 @@ def table(heads: list[str], rows: list[list[str]]) -> Markup:
 
 
 def _cells(row: list[str], side: list[str | None]) -> list[Markup]:
-    first, *others = (tag("bdi", cell, dir="auto") for cell in row)
+    first, *rest = (tag("bdi", cell, dir="auto") for cell in row)
     return [
         tag("th", first, scope="row", class_="name"),
-        *(tag("td", cell, class_=s) for cell, s in zip(others, side[1:], strict=True)),
+        *(tag("td", cell, class_=s) for cell, s in zip(rest, side[1:], strict=True)),
     ]
 
 
@@ -69,10 +66,10 @@ def square(names: list[str], shares: list[list[float | None]], corner: str) -> M
     return table([corner, *names], rows)
 
 
-def notes(told: list[str]) -> Any:
+def notes(lines: list[str]) -> Any:
     """A list of notes, if there are any."""
-    lines = [tag("li", note, dir="auto") for note in told]
-    return tag("ul", lines, class_="plain note") if told else None
+    listed = [tag("li", line, dir="auto") for line in lines]
+    return tag("ul", listed, class_="plain note") if listed else None
 
 
 def number(x: float | None) -> str:

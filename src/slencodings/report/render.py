@@ -13,9 +13,10 @@ from typing import Any
 from slencodings.report.charts import charts
 from slencodings.report.markup import data, join
 from slencodings.report.sections import page_header, page_sections
+from slencodings.report.summary import Summary
 
 
-def render(found: dict[str, Any]) -> str:
+def render(found: Summary) -> str:
     """One page of what `summarise` found: HTML with its style, scripts, data and charts inside.
 
     The page asks nothing of any network, and its policy would not let it. Its scripts are known by
@@ -24,9 +25,9 @@ def render(found: dict[str, Any]) -> str:
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": ["<p>", "<p>", "q"], "y": ["no", "yes", "no"]}
+    >>> rows = {"item": ["<p>", "<p>", "q"], "y": ["no", "yes", "no"]}
     >>> from slencodings.report import summarise
-    >>> page = render(summarise(from_table(said, item="item", label="y")))
+    >>> page = render(summarise(from_table(rows, item="item", label="y")))
     >>> page[:15], "<p>" in page.split('id="data"')[1].split("</script>")[0]
     ('<!doctype html>', False)
     """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from slencodings.annotations import by_annotators
 from slencodings.report.charts import KINDS
 from slencodings.report.markup import Markup, join, tag
-from slencodings.report.pieces import Found, figure, notes, number, table
+from slencodings.report.pieces import figure, notes, number, table
 from slencodings.report.sections_of_labels import labels
 from slencodings.report.sections_of_people import annotators
+from slencodings.report.summary import Crowd, Kind, Summary
 
 NAMES = {
     "glance": "At a glance",
@@ -21,10 +23,9 @@ NAMES = {
 }
 
 
-def page_header(found: Found) -> Markup:
+def page_header(found: Summary) -> Markup:
     """The title, and links to the sections."""
     crowd = found["crowd"]
-    people = f" by {crowd['annotators']:,} annotators" if crowd["annotators"] else ""
     links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in NAMES.items()]
     return join(
         [
@@ -33,8 +34,8 @@ def page_header(found: Found) -> Markup:
                 tag("h1", found["title"] or "A crowd and its opinions", dir="auto"),
                 tag(
                     "p",
-                    f"{crowd['annotations']:,} annotations of {crowd['items']:,} items{people}, "
-                    f"with {crowd['labels']:,} labels",
+                    f"{crowd['annotations']:,} annotations of {crowd['items']:,} items"
+                    f"{by_annotators(crowd['annotators'])}, with {crowd['labels']:,} labels",
                     class_="lead",
                 ),
             ),
@@ -43,7 +44,7 @@ def page_header(found: Found) -> Markup:
     )
 
 
-def page_sections(found: Found, drawn: set[str]) -> Markup:
+def page_sections(found: Summary, drawn: set[str]) -> Markup:
     """All sections, with places for the charts that are drawn."""
     made = (_glance, _items, annotators, labels, _compared, _next, _made)
     return join(
@@ -58,7 +59,7 @@ def page_sections(found: Found, drawn: set[str]) -> Markup:
     )
 
 
-def _glance(found: Found, drawn: set[str]) -> list[Any]:
+def _glance(found: Summary, drawn: set[str]) -> list[Any]:
     crowd = found["crowd"]
     n, per, alpha = crowd["items"], crowd["per_item"], crowd["alpha"]
     least, most = per["least"], per["most"]
@@ -79,8 +80,9 @@ def _glance(found: Found, drawn: set[str]) -> list[Any]:
         ),
         ("Mean uncertainty", f"{crowd['uncertainty']:.2f}", "0 is sure, 1 knows nothing"),
     ]
-    why, share = crowd["why"], lambda k: f"{k / n:.0%}" if n else "–"
-    advice = {
+    why = crowd["why"]
+    share: dict[Kind, str] = {kind: f"{k / n:.0%}" if n else "–" for kind, k in why.items()}
+    advice: dict[Kind, tuple[str, str]] = {
         "few": (
             "have too few opinions",
             f"Uncertainty is above {crowd['target']:g}. More annotations help here.",
@@ -108,7 +110,7 @@ def _glance(found: Found, drawn: set[str]) -> list[Any]:
             [
                 tag(
                     "li",
-                    tag("strong", f"{why[kind]:,} items ({share(why[kind])}) {text}"),
+                    tag("strong", f"{why[kind]:,} items ({share[kind]}) {text}"),
                     what,
                     class_=kind,
                 )
@@ -116,7 +118,7 @@ def _glance(found: Found, drawn: set[str]) -> list[Any]:
             ],
             class_="open",
         ),
-        [tag("p", sentence) for sentence in _said_of_crowd(crowd)],
+        [tag("p", sentence) for sentence in _about_crowd(crowd)],
         figure(
             drawn,
             "uncertainty",
@@ -127,9 +129,9 @@ def _glance(found: Found, drawn: set[str]) -> list[Any]:
     ]
 
 
-def _said_of_crowd(crowd: Found) -> list[str]:
+def _about_crowd(crowd: Crowd) -> list[str]:
     """Agreement and trust in a few sentences."""
-    told = []
+    sentences: list[str] = []
     if crowd["alpha"]:
         a = crowd["alpha"][0]
         level = (
@@ -140,31 +142,31 @@ def _said_of_crowd(crowd: Found) -> list[str]:
             else "less than the .67 that is usually asked of data with one true label each; where "
             "people may rightly disagree, it tells how much they do"
         )
-        told.append(
+        sentences.append(
             f"Krippendorff's alpha is {a:.2f}, {level}. 1 is perfect agreement, 0 is chance."
         )
-    if crowd["trust"] == "learned":
-        losses = crowd["losses"]
+    losses = crowd["losses"]
+    if losses is not None:
         after = losses.get("held_out", losses["learned"])
         held = "held-out votes" if "held_out" in losses else "the votes themselves"
-        told.append(
+        sentences.append(
             "How far to trust whom, and what stated confidence is worth, was learned from the "
             "crowd: an annotation counts by how well it tells what others say. It predicts "
             f"{held} at a log-loss of {after:.3f}, where plain votes have {losses['votes']:.3f} "
             "(lower is better)."
         )
     elif crowd["trust"] == "given":
-        told.append("Annotators count by the reliability that came with the data.")
+        sentences.append("Annotators count by the reliability that came with the data.")
     else:
-        told.append(
+        sentences.append(
             "No two annotations are of the same item, so there is nothing to learn trust from and "
             "all people count alike. One annotation that is sure of itself settles an item then; "
             "a column of reliability would make it count for less."
         )
-    return told
+    return sentences
 
 
-def _items(found: Found, drawn: set[str]) -> list[Any]:
+def _items(found: Summary, drawn: set[str]) -> list[Any]:
     items, names = found["items"], found["labels"]["names"]
     if len(names) <= 7:
         parts = [(name, f"label-{k}") for k, name in enumerate(names)]
@@ -195,7 +197,7 @@ def _items(found: Found, drawn: set[str]) -> list[Any]:
     ]
 
 
-def _compared(found: Found, drawn: set[str]) -> list[Any]:
+def _compared(found: Summary, drawn: set[str]) -> list[Any]:
     compared = found["compared"]
     if compared["why_not"]:
         return [tag("p", compared["why_not"])]
@@ -240,9 +242,9 @@ def _compared(found: Found, drawn: set[str]) -> list[Any]:
     ]
 
 
-def _next(found: Found, drawn: set[str]) -> list[Any]:
+def _next(found: Summary, drawn: set[str]) -> list[Any]:
     todo = found["next"]
-    parts: list[Any] = [tag("p", sentence) for sentence in _said_of_next(found)]
+    parts: list[Any] = [tag("p", sentence) for sentence in _about_next(found)]
     if todo["few"]:
         heads = ["Item", "Uncertainty", "Annotations needed"] + ["Ask"] * todo["named"]
         rows = [
@@ -288,22 +290,25 @@ def _next(found: Found, drawn: set[str]) -> list[Any]:
     return parts
 
 
-def _said_of_next(found: Found) -> list[str]:
+def _about_next(found: Summary) -> list[str]:
     """How many annotations are missing, in a sentence or two."""
     crowd, todo = found["crowd"], found["next"]
     few = crowd["why"]["few"]
     if not few:
         return [f"No item has too few opinions: uncertainty is {crowd['target']:g} or less."]
-    told = (
+    missing = (
         f"{few:,} items have too few opinions. About {todo['needed']:,} more annotations by a "
         f"typical annotator would bring them to an uncertainty of {crowd['target']:g}."
     )
     if todo["never"]:
-        told += f" No number of them would for {todo['never']:,} items."
-    return [told, "Nobody knows what people will say: collect a part, make this page again, go on."]
+        missing += f" No number of them would for {todo['never']:,} items."
+    return [
+        missing,
+        "Nobody knows what people will say: collect a part, make this page again, go on.",
+    ]
 
 
-def _made(found: Found, drawn: set[str]) -> list[Any]:
+def _made(found: Summary, drawn: set[str]) -> list[Any]:
     words = {
         "Opinion": "Belief in each label and uncertainty, which together make 1.",
         "Uncertainty": "How much is not known. Every annotation lowers it, whatever it says.",

@@ -6,10 +6,11 @@ from typing import Any
 
 from slencodings.report.labels import MOST_DRAWN
 from slencodings.report.markup import tag
-from slencodings.report.pieces import Found, figure, square, table
+from slencodings.report.pieces import figure, square, table
+from slencodings.report.summary import Labels, Summary
 
 
-def labels(found: Found, drawn: set[str]) -> list[Any]:
+def labels(found: Summary, drawn: set[str]) -> list[Any]:
     """Which labels are confused, where the items lie, and how often each was given."""
     labels = found["labels"]
     names, given, leading = labels["names"], labels["given"], labels["leading"]
@@ -24,7 +25,7 @@ def labels(found: Found, drawn: set[str]) -> list[Any]:
     cut = f" The {MOST_DRAWN} most frequent are drawn." if len(names) > MOST_DRAWN else ""
     confused = labels["confused"]
     if confused is None:
-        told: Any = tag(
+        mistaken: Any = tag(
             "p",
             "No item was annotated by two people, so nothing tells which labels are confused.",
             class_="note",
@@ -36,7 +37,7 @@ def labels(found: Found, drawn: set[str]) -> list[Any]:
             for p in confused["pairs"]
             for j, k in [p["labels"]]
         ]
-        told = tag(
+        mistaken = tag(
             "div",
             figure(
                 drawn,
@@ -63,10 +64,10 @@ def labels(found: Found, drawn: set[str]) -> list[Any]:
         "A label that is given often and leads seldom is mostly a minority view." + cut,
         shares,
     )
-    return [told, tag("div", _triangle(labels, drawn), often, class_="two")]
+    return [mistaken, tag("div", _triangle(labels, drawn), often, class_="two")]
 
 
-def _triangle(labels: Found, drawn: set[str]) -> Any:
+def _triangle(labels: Labels, drawn: set[str]) -> Any:
     points = labels["points"]
     if points is None:
         return None

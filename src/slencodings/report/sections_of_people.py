@@ -6,10 +6,11 @@ from typing import Any
 
 from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
-from slencodings.report.pieces import Found, figure, notes, square
+from slencodings.report.pieces import figure, notes, square
+from slencodings.report.summary import Summary
 
 
-def annotators(found: Found, drawn: set[str]) -> list[Any]:
+def annotators(found: Summary, drawn: set[str]) -> list[Any]:
     """Whom to trust, who is too sure, and who agrees with whom."""
     people = found["annotators"]
     if not people["rows"]:

@@ -8,18 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.aggregate import krippendorff_alpha
 from slencodings.annotations import Annotations
 from slencodings.evaluation import compare
 from slencodings.evaluation.methods import well_known
+from slencodings.evaluation.rows import Row
 from slencodings.evaluation.text import lessons
 from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import MOST_LABELS, describe_people
+from slencodings.report.summary import Compared, Crowd, Kind, Next, Open, Score, Summary
 from slencodings.report.without import without_each
-from slencodings.triage import triage
+from slencodings.triage import Triage, triage
+from slencodings.triage.triage import OpenItem
 from slencodings.trust.apply import Weighed, weigh
 
 Progress = Callable[[str, int, int], None]
@@ -42,7 +46,7 @@ def summarise(
     name: str = "",
     made: dict[str, str] | None = None,
     progress: Progress = lambda what, done, total: None,
-) -> dict[str, Any]:
+) -> Summary:
     """Collect what there is to see of a crowd: a dict that JSON can hold, for `render`.
 
     `crowd`, `items`, `annotators`, `labels`, `compared`, `next` and `made`. What makes no sense for
@@ -60,8 +64,8 @@ def summarise(
     Examples
     --------
     >>> from slencodings import from_table
-    >>> said = {"item": list("ppppq"), "who": list("abcda"), "y": ["no", "yes", "no", "no", "no"]}
-    >>> crowd = from_table(said, item="item", annotator="who", label="y")
+    >>> rows = {"item": list("ppppq"), "who": list("abcda"), "y": ["no", "yes", "no", "no", "no"]}
+    >>> crowd = from_table(rows, item="item", annotator="who", label="y")
     >>> found = summarise(crowd, reliability=0.6)
     >>> found["crowd"]["why"]
     {'few': 1, 'conflict': 0, 'settled': 1}
@@ -85,7 +89,7 @@ def summarise(
     people = describe_people(a, weighed, without, seed, lambda n, of: progress("annotators", n, of))
     return {
         "title": shown([name], 80)[0] if name else "",
-        "crowd": _glance(a, weighed, plan.why, seed) | {"target": target, "conflict": conflict},
+        "crowd": _glance(a, weighed, plan.why, seed, target, conflict),
         "items": items,
         "annotators": people,
         "labels": describe_labels(a, weighed.opinion, seed),
@@ -95,7 +99,9 @@ def summarise(
     }
 
 
-def _glance(a: Annotations, weighed: Weighed, why: Any, seed: int) -> dict[str, Any]:
+def _glance(
+    a: Annotations, weighed: Weighed, why: NDArray[Any], seed: int, target: float, conflict: float
+) -> Crowd:
     """Sizes, agreement and how open the items are."""
     per_item = np.bincount(a.item, minlength=len(a.items))
     alpha = None
@@ -104,7 +110,7 @@ def _glance(a: Annotations, weighed: Weighed, why: Any, seed: int) -> dict[str, 
         alpha = [round(float(value), 4) for value in found]
     u = np.asarray(weighed.opinion.uncertainty)
     edges = np.linspace(0, _rounded_up(float(u.max(initial=0))), _BINS + 1)
-    kinds = ("few", "conflict", "settled")
+    kinds: tuple[Kind, ...] = ("few", "conflict", "settled")
     learned = None
     if weighed.trust is not None:
         learned = {k: round(loss, 4) for k, loss in weighed.trust.losses.items()}
@@ -128,10 +134,12 @@ def _glance(a: Annotations, weighed: Weighed, why: Any, seed: int) -> dict[str, 
         "uncertainties": {kind: np.histogram(u[why == kind], edges)[0].tolist() for kind in kinds},
         "trust": weighed.source,
         "losses": learned,
+        "target": target,
+        "conflict": conflict,
     }
 
 
-def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
+def _compared(a: Annotations, seed: int, progress: Progress) -> Compared:
     """How well well-known encodings predict held-out votes."""
     n = np.bincount(a.item, minlength=len(a.items))
     shared = np.flatnonzero(n > 1)
@@ -139,7 +147,14 @@ def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
         return {
             "why_not": "Encodings are compared by predicting each annotation from the others on "
             f"its item. That takes at least {FEWEST_COMPARED} items with two annotations or more; "
-            f"here are {len(shared):,}."
+            f"here are {len(shared):,}.",
+            "items": 0,
+            "sampled": False,
+            "scored": 0,
+            "folds": 0,
+            "rows": [],
+            "lessons": [],
+            "notes": [],
         }
     kept = shared
     if len(a.item) > MOST_COMPARED:
@@ -159,20 +174,19 @@ def _compared(a: Annotations, seed: int, progress: Progress) -> dict[str, Any]:
         seed=seed,
         progress=lambda done, total, _: progress("comparing", done, total),
     )
-    keep = ("method", "votes", "votes_low", "votes_high", "behind_low", "behind_high", "best")
     return {
         "why_not": None,
         "items": len(kept),
         "sampled": len(kept) < len(shared),
         "scored": found.about.scored,
         "folds": found.about.folds,
-        "rows": [{key: _finite(row[key]) for key in keep} for row in found.rows],
+        "rows": [_score(row) for row in found.rows],
         "lessons": lessons(found.rows),
         "notes": found.notes,
     }
 
 
-def _next(plan: Any, named: bool) -> dict[str, Any]:
+def _next(plan: Triage, named: bool) -> Next:
     """What to annotate next, the most worthwhile first; and what to decide, the sharpest first."""
     rows = plan.to_rows()
     few = [row for row in rows if row["why"] == "few"][:_NEXT]
@@ -188,7 +202,7 @@ def _next(plan: Any, named: bool) -> dict[str, Any]:
     }
 
 
-def _open(row: dict[str, Any], named: bool) -> dict[str, Any]:
+def _open(row: OpenItem, named: bool) -> Open:
     return {
         "item": shown([row["item"]], ITEM_LETTERS)[0],
         "uncertainty": round(row["uncertainty"], 4),
@@ -206,8 +220,18 @@ def _rounded_up(x: float) -> float:
     return min(next(m * power for m in (1, 2, 5, 10) if m * power >= x), 1.0)
 
 
-def _finite(x: Any) -> Any:
+def _score(row: Row) -> Score:
+    return {
+        "method": row["method"],
+        "votes": _finite(row["votes"]),
+        "votes_low": _finite(row["votes_low"]),
+        "votes_high": _finite(row["votes_high"]),
+        "behind_low": _finite(row["behind_low"]),
+        "behind_high": _finite(row["behind_high"]),
+        "best": row["best"],
+    }
+
+
+def _finite(x: float | None) -> float | None:
     """JSON has no infinity."""
-    if isinstance(x, float):
-        return round(x, 4) if math.isfinite(x) else None
-    return x
+    return None if x is None or not math.isfinite(x) else round(x, 4)

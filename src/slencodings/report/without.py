@@ -47,7 +47,7 @@ class Without(NamedTuple):
     changed: NDArray[np.bool_]
 
 
-def leaders(opinion: Opinion) -> Codes:
+def likeliest(opinion: Opinion) -> Codes:
     """The likeliest label of each item, (N,); the first of those that are equally likely."""
     P = np.asarray(opinion.probability)
     return np.argmax(P.max(axis=-1, keepdims=True) - _EQUAL <= P, axis=-1)
@@ -62,7 +62,7 @@ def without_each(annotations: Annotations, weighed: Weighed) -> Without:
     M = max(len(a.annotators), 1)
     key, pair = np.unique(a.item * M + a.annotator, return_inverse=True)
     item, who = np.divmod(key, M)
-    now = leaders(weighed.opinion)
+    now = likeliest(weighed.opinion)
     leader, p, u, changed = (
         np.zeros(len(key), int),
         *np.zeros((2, len(key))),
@@ -86,7 +86,7 @@ def _parts(item: Codes, width: int) -> Iterator[slice]:
     step = max(_AT_ONCE // max(width, 1), 1)
     start = 0
     while start < len(item):
-        last = item[min(start + step, len(item)) - 1]
+        last = int(item[min(start + step, len(item)) - 1])
         stop = int(np.searchsorted(item, last, side="right"))
         yield slice(start, stop)
         start = stop
