@@ -5,7 +5,7 @@ from typing import Any
 
 from slencodings.files import crowd, encode, spark
 from slencodings.tables.fuse import Fusing
-from slencodings.tables.rows import Reading
+from slencodings.tables.roles import Reading
 
 
 def values(options: dict[str, Any]) -> tuple[Reading, Fusing, dict[str, Any]]:

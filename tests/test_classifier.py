@@ -1,6 +1,7 @@
 """The classifier learns from any target, and keeps scikit-learn's rules."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -24,13 +25,13 @@ from fitting import (
 from torch import nn
 
 from slencodings import Opinion, aggregate, check, encode, from_alpha, fuse_table, smooth
-from slencodings.choices import Objective, words
+from slencodings.choices import Objective
 from slencodings.datasets.digits_crowd import digits_crowd
 from slencodings.metrics import entropy_similarity, jsd
 from slencodings.torch import SLEClassifier, losses, training
 from slencodings.trust import learn_trust
 
-OBJECTIVES = words(Objective)
+OBJECTIVES = get_args(Objective)
 __all__ = ["one_thread"]
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -25,11 +26,11 @@ from fitting import (
 from torch import nn
 
 from slencodings import Opinion, encode, fuse_table, smooth
-from slencodings.choices import Objective, words
+from slencodings.choices import Objective
 from slencodings.tables.arrays import from_table
 from slencodings.torch import SLEClassifier, training
 
-OBJECTIVES = words(Objective)
+OBJECTIVES = get_args(Objective)
 __all__ = ["one_thread"]
 
 

@@ -15,7 +15,7 @@ from flat import encode_file
 from running import Run, Sle
 
 import slencodings
-from slencodings.files import encode as files
+from slencodings.files import write as files
 from slencodings.trust import Trust, learn_trust
 
 Table = dict[str, list[Any]]

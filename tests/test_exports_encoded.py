@@ -2,14 +2,14 @@
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from flat import encode_file, read_crowd
 
 from slencodings import exports
-from slencodings.choices import Format, TableFormat, words
+from slencodings.choices import Format, TableFormat
 from slencodings.files.exports import read_export
 from slencodings.tables import fuse_table
 
@@ -60,7 +60,7 @@ def test_an_export_is_encoded_as_its_table_is(
 
 
 def test_options_name_the_formats_that_there_are():
-    assert set(words(Format)) - set(words(TableFormat)) == set(exports.FORMATS)
+    assert set(get_args(Format)) - set(get_args(TableFormat)) == set(exports.FORMATS)
 
 
 def test_a_question_of_a_plain_table_is_refused(tmp_path: Path):

@@ -16,7 +16,7 @@ import pytest
 from flat import encode_file
 
 import slencodings
-from slencodings.files import encode as files
+from slencodings.files import write as files
 from slencodings.files.write import replacing
 
 Table = dict[str, list[Any]]
@@ -225,7 +225,7 @@ def test_what_was_done_is_said(tmp_path: Path):
 def test_repeats_are_not_counted_in_files_that_are_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(files, "MOST_ROWS_TO_COUNT_DUPLICATES", 100)
+    monkeypatch.setattr("slencodings.tables.rows.MOST_ROWS_TO_COUNT_DUPLICATES", 100)
     _, about, said = encode(tmp_path, as_bytes(crowd(), "csv"), "crowd.csv")
     assert "so many rows are not counted" in said[-2]
     assert "repeated" not in about

@@ -8,10 +8,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from slencodings.files import formats as readers
-from slencodings.files.formats import choose_columns, find_columns, format_of, header, text_of
-from slencodings.files.locate import Source, scan
-from slencodings.tables.rows import Reading
+from slencodings.files.duckdb import _broken_line
+from slencodings.files.locate import Source
+from slencodings.files.scan import format_of, header, scan, text_of, typed
+from slencodings.tables.roles import USUAL_NAMES, Reading, choose_columns, find_columns
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_column_that_is_given_is_not_found_for_another_role():
 
 
 def test_no_column_is_found_for_two_roles():
-    words = " ".join(readers.USUAL_NAMES.values()).split()
+    words = " ".join(USUAL_NAMES.values()).split()
     assert len(words) == len(set(words))
 
 
@@ -198,8 +198,8 @@ def rows_of(path: Path, text: str | bytes, numbers: tuple[str, ...] = ()) -> tup
     """The types and the rows of a JSONL file."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with duckdb.connect() as connection:
-        table = scan(connection, Source(path.name, [str(path)]), format_of(path))
-        relation = readers.from_json(table.pick(table.names), numbers)
+        table = scan(connection, Source(path.name, [str(path)]))
+        relation = table.pick(table.names, numbers)
         return [str(t) for t in relation.types], relation.fetchall()
 
 
@@ -284,15 +284,15 @@ def test_the_broken_line_of_a_jsonl_file_is_found(
 ):
     path, text = tmp_path / "a", b'{"a": 1}\n\n' + line + b'\n{"a": 1}\n'
     path.write_bytes(gzip.compress(text) if packed else text)
-    assert readers.broken_line(path).rstrip(".") == message
+    assert _broken_line(path).rstrip(".") == message
 
 
 def test_words_where_numbers_may_be_missing_are_no_numbers():
     with duckdb.connect() as connection:
         words = "('0.5'), (' 1 '), ('1e-3'), ('NA'), ('n/a'), ('NaN'), ('null'), ('None'), (NULL)"
         table = connection.sql(f"FROM (VALUES {words}) AS t(x)")
-        assert readers.typed(table, ["x"]).fetchall()[:3] == [(0.5,), (1.0,), (0.001,)]
-        rest = [value for (value,) in readers.typed(table, ["x"]).fetchall()[3:]]
+        assert typed(table, ["x"]).fetchall()[:3] == [(0.5,), (1.0,), (0.001,)]
+        rest = [value for (value,) in typed(table, ["x"]).fetchall()[3:]]
     assert all(value is None or value != value for value in rest)
 
 
@@ -303,4 +303,4 @@ def test_other_words_in_a_column_of_numbers_are_counted_and_shown():
             ValueError,
             match=r"column 'sure' must hold numbers; 2 rows do not, first 'high' at row 1 \(from 0",
         ):
-            readers.typed(table, ["sure"])
+            typed(table, ["sure"])

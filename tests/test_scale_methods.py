@@ -17,7 +17,7 @@ from slencodings.aggregate.agreement import judgments
 from slencodings.aggregate.em import ballots_of, posterior
 from slencodings.annotations import Annotations
 from slencodings.progress import bar
-from slencodings.tables.rows import Reading
+from slencodings.tables.roles import Reading
 from slencodings.trust import Ridge, learn_trust
 from slencodings.trust.learn import learn_from_table
 

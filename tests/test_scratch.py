@@ -12,10 +12,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from slencodings.files import scratch
-from slencodings.files.duckdb import workspace
-from slencodings.files.scratch import scratch_file, scratch_folder
-from slencodings.files.write import replacing
+from slencodings.files import write as scratch
+from slencodings.files.write import replacing, scratch_file, scratch_folder, workspace
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -31,7 +29,7 @@ with replacing(Path("out.csv")) as new:
 """
 WORKER = """
 import sys
-from slencodings.files.duckdb import workspace
+from slencodings.files.write import workspace
 with workspace() as (connection, folder):
     connection.execute("CREATE TABLE t AS FROM range(100000)")
     connection.execute("CHECKPOINT")
@@ -215,7 +213,7 @@ def test_where_there_are_no_locks_nothing_is_taken_for_dead(
     for name, value in (("fcntl.flock", refuse), ("fcntl", None)):
         old.touch()
         with monkeypatch.context() as patch:
-            patch.setattr(f"slencodings.files.scratch.{name}", value)
+            patch.setattr(f"slencodings.files.write.{name}", value)
             with replacing(tmp_path / "out.csv") as new:
                 new.write_text(name)
         assert (tmp_path / "out.csv").read_text() == name
@@ -225,8 +223,7 @@ def test_where_there_are_no_locks_nothing_is_taken_for_dead(
 def test_many_runs_at_once_take_nothing_from_each_other(tmp_path: Path):
     code = """
 from pathlib import Path
-from slencodings.files.scratch import scratch_folder
-from slencodings.files.write import replacing
+from slencodings.files.write import replacing, scratch_folder
 for i in range(150):
     with replacing(Path("out")) as new, scratch_folder() as folder:
         (folder / "spill").write_text("x")

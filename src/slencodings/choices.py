@@ -60,16 +60,7 @@ Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 Inference: TypeAlias = Literal["vb", "em"]
 
 
-def words(choice: Any) -> tuple[str, ...]:
-    """The words of a choice, in their order.
-
-    >>> words(Missing)
-    ('error', 'drop', 'trust')
-    """
-    return get_args(choice)
-
-
 def check_word(name: str, value: Any, choice: Any) -> None:
     """Refuse a word that is not among the choice, and list those that are."""
-    if value not in words(choice):
-        raise ValueError(f"`{name}` must be one of {', '.join(words(choice))}; {value!r} came.")
+    if value not in get_args(choice):
+        raise ValueError(f"`{name}` must be one of {', '.join(get_args(choice))}; {value!r} came.")

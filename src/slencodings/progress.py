@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 
 import typer
 
@@ -13,18 +14,19 @@ Progress = Callable[[str, float, float | None, str], None]
 
 
 @contextmanager
-def notes(quiet: bool) -> Generator[tuple[Say, Progress]]:
-    """What to tell people while files are worked on: notes, and a bar if they are watching."""
+def notes(quiet: bool, verbose: bool = True) -> Generator[tuple[Say, Progress]]:
+    """What to tell people while files are worked on: notes, and a bar if they are watching.
+
+    Details, such as all that was learned, may be many lines, and are told if `verbose`.
+    """
 
     def say(what: str, text: str) -> None:
-        if not quiet:
-            typer.echo(f"{what:<8} {text}", err=True)
-
-    def unseen(what: str, done: float, total: float | None, unit: str) -> None:
-        pass
+        if not quiet and (verbose or what != "detail"):
+            show(f"{what:<8} {text}")
 
     if quiet or not sys.stderr.isatty():
-        yield say, unseen
+        show = partial(typer.echo, err=True)
+        yield say, lambda what, done, total, unit: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -44,7 +46,8 @@ def notes(quiet: bool) -> Generator[tuple[Say, Progress]]:
             rate = f"{done / task.elapsed:,.0f} {unit}/s" if unit and done and task.elapsed else ""
             bar.update(task.id, completed=done, total=total, rate=rate)
 
-        yield (lambda what, text: console.out(f"{what:<8} {text}", highlight=False)), progress
+        show = partial(console.out, highlight=False)
+        yield say, progress
 
 
 @contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -18,6 +16,7 @@ from slencodings.progress import Progress, Say, notes
 if TYPE_CHECKING:
     from slencodings.files.crowd import Told
     from slencodings.files.write import Row
+    from slencodings.tables.roles import Reading
 
 
 class Found(NamedTuple):
@@ -44,56 +43,36 @@ class Read(NamedTuple):
 def _options(
     source: o.In,
     output: o.RowsOut = None,
-    format: o.InFormat = None,
-    question: o.Question = None,
-    item: o.Column = None,
-    annotator: o.Column = None,
-    label: o.LabelColumn = None,
-    confidence: o.Number = None,
-    uncertainty: o.Number = None,
-    reliability: o.Number = None,
-    confidence_scale: o.Ends = None,
-    labels: o.Labels = None,
-    missing: o.IfIncomplete = "error",
-    duplicates: o.IfDuplicate = "all",
+    *,
+    reading: Reading,
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """The options by which a crowd is read, for `on_a_crowd`."""
+    """The options of all verbs, for `on_a_crowd`."""
 
 
 def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     """A command from a verb: with the options by which a crowd is read, and its rows written.
 
-    typer reads the options of a command off its signature, which is put together here from those
-    above and the verb's own. A verb that has an `output` of its own writes that itself.
+    A verb that has an `output` of its own writes that itself.
     """
-    _, *own = inspect.signature(verb, eval_str=True).parameters.values()
+    _, *own = o.parameters(verb)
     names = {p.name for p in own}
-    options = inspect.signature(_options, eval_str=True).parameters.values()
-    shared = [p for p in options if p.name not in names]
-    ends = [p for p in shared if p.name in ("quiet", "verbose")]
-    merged = [*(p for p in shared if p not in ends), *own, *ends]
+    *shared, quiet, verbose = (p for p in o.parameters(_options) if p.name not in names)
 
-    def command(**given: Any) -> None:
+    def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
         from slencodings.files.crowd import read_crowd
         from slencodings.files.write import check_rows_target, write_rows
 
-        source, output = given["source"], None if "output" in names else given["output"]
+        output = None if "output" in names else given.pop("output")
         if output is not None:
             check_rows_target(output, source)
-        with notes(given["quiet"]) as (say, progress):
+        with notes(quiet) as (say, progress):
 
             def crowd(gold: str | None) -> Told:
-                from slencodings.tables.rows import Reading
+                return read_crowd(source, reading, gold=gold, say=say, progress=progress)
 
-                names = (field.name for field in fields(Reading))
-                how = {name: given[name] for name in names if name in given}
-                how["labels"] = o.words(given["labels"])
-                how["confidence_scale"] = o.scale_of(given["confidence_scale"], learned=False)
-                return read_crowd(source, Reading(**how), gold=gold, say=say, progress=progress)
-
-            found = verb(Read(source, crowd, say, progress), **{p.name: given[p.name] for p in own})
+            found = verb(Read(source, crowd, say, progress), **given)
             if output is not None:
                 write_rows(found.rows, output, found.about)
                 if output != "-":
@@ -101,12 +80,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         if output is None:
             found.show()
 
-    command.__doc__ = verb.__doc__
-    command.__name__ = verb.__name__
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    by_name = [p.replace(kind=keyword) for p in merged]
-    command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
-    return command
+    return o.as_command(verb, run, [*shared, *own, quiet, verbose])
 
 
 @on_a_crowd

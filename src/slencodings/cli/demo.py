@@ -217,7 +217,7 @@ def _check_name(save: str) -> None:
 
 
 def _save(crowd: DigitsCrowd, path: Path) -> None:
-    from slencodings.files.encode import replacing
+    from slencodings.files.write import replacing
 
     table = crowd_table(crowd.annotations, crowd.reliability)
     with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from slencodings.choices import Engine
 from slencodings.cli import options as o
 from slencodings.progress import notes
+
+if TYPE_CHECKING:
+    from slencodings.tables.roles import Reading
 
 
 def encode(
@@ -15,18 +23,8 @@ def encode(
     master: o.Master = None,
     patience: o.Patience = None,
     memory: o.Memory = None,
-    format: o.InFormat = None,
-    question: o.Question = None,
-    item: o.Column = None,
-    annotator: o.Column = None,
-    label: o.LabelColumn = None,
-    confidence: o.Number = None,
-    uncertainty: o.Number = None,
-    reliability: o.Number = None,
-    confidence_scale: o.Scale = None,
-    labels: o.Labels = None,
-    missing: o.IfMissing = "error",
-    duplicates: o.IfDuplicate = "all",
+    *,
+    reading: Reading,
     trust: o.Trust = "none",
     save_trust: o.SaveTrust = None,
     seed: o.Seed = None,
@@ -44,22 +42,21 @@ def encode(
     confidence, reliability) and what was found is said. With --into, the annotations are added to
     evidence that is kept, and opinions are of all that is in it; it may itself be IN.
     """
-    o.check_output(target, into, again)
-    scale = o.scale_of(confidence_scale)
-    o.check_trust(
+    _check_output(target, into, again)
+    _check_trust(
         trust,
-        scale,
-        {"--reliability": reliability, "--smoothing": smoothing}
+        reading.confidence_scale,
+        {"--reliability": reading.reliability, "--smoothing": smoothing}
         | {"--operator": None if operator == "cumulative" else operator},
         {"--save-trust": save_trust, "--seed": seed},
     )
-    o.check_engine(
+    _check_engine(
         engine,
         {"--master": master, "--patience": patience},
         {
             "--form": form if form in ("lists", "weights") else None,
-            "--format": None if format in o.TABLES else format,
-            "--question": question,
+            "--format": None if reading.format in o.TABLES else reading.format,
+            "--question": reading.question,
             "--into": into,
             "--memory": memory,
             "--save-trust": save_trust,
@@ -67,24 +64,8 @@ def encode(
             "--trust": trust if trust == "learned" else None,
         },
     )
-    # After the checks, so that a slip of the keyboard does not wait for DuckDB.
     from slencodings.tables.fuse import Fusing
-    from slencodings.tables.rows import Reading
 
-    reading = Reading(
-        item=item,
-        label=label,
-        annotator=annotator,
-        confidence=confidence,
-        uncertainty=uncertainty,
-        reliability=reliability,
-        confidence_scale=scale,
-        labels=o.words(labels),
-        missing=missing,
-        duplicates=duplicates,
-        format=format,
-        question=question,
-    )
     fusing = Fusing(
         operator=operator,
         smoothing=smoothing,
@@ -94,12 +75,7 @@ def encode(
         trust=trust,
         seed=seed or 0,
     )
-    with notes(quiet) as (tell, progress):
-        # All that was learned is a detail of many lines.
-        def say(what: str, text: str) -> None:
-            if verbose or what != "detail":
-                tell(what, text)
-
+    with notes(quiet, verbose) as (say, progress):
         if engine == "spark" and target is not None:
             from slencodings.files.spark import PATIENCE, encode_files
 
@@ -122,6 +98,67 @@ def encode(
                 say=say,
                 progress=progress,
             )
-        for name, value in about.items() if verbose else ():
+        for name, value in about.items():
             if name != "trust":
                 say("detail", f"{name} = {value}")
+
+
+def _check_trust(
+    trust: str, scale: Any, known_better: dict[str, Any], learning: dict[str, Any]
+) -> None:
+    """Refuse what trust makes meaningless, and options of learning where nothing is learned."""
+    for option, value in learning.items():
+        if value is not None and trust != "learned":
+            raise typer.BadParameter(
+                f"it is for `--trust learned`; `--trust {trust}` came.", param_hint=option
+            )
+    if trust == "none":
+        return
+    for option, value in known_better.items():
+        if value is not None:
+            raise typer.BadParameter(
+                f"trust knows this better; `{option} {value}` came with `--trust {trust}`. "
+                "Leave one of them out.",
+                param_hint=option,
+            )
+    if scale is not None and (scale == "calibrated" or trust == "learned"):
+        raise typer.BadParameter(
+            f"trust learns what confidence is worth, on any scale; it came with `--trust {trust}`. "
+            "Leave one of them out.",
+            param_hint="--confidence-scale",
+        )
+
+
+def _check_output(target: str | None, into: str | None, again: bool) -> None:
+    """Refuse to read a file for nothing."""
+    if target is None and into is None:
+        raise typer.BadParameter(
+            "a file for opinions is needed, or --into STORE.parquet to keep evidence; "
+            "neither came.",
+            param_hint="--output",
+        )
+    if again and into is None:
+        raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
+
+
+def _check_engine(engine: Engine, spark: dict[str, Any], alone: dict[str, Any]) -> None:
+    """Refuse a cluster without Spark, and with Spark what one machine alone can do."""
+    for option, value in spark.items() if engine != "spark" else ():
+        if value is not None:
+            raise typer.BadParameter("it is for `--engine spark`.", param_hint=option)
+    for option, value in alone.items() if engine == "spark" else ():
+        if value:
+            raise typer.BadParameter(
+                f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out.",
+                param_hint=option,
+            )
+
+
+command = o.as_command(
+    encode,
+    encode,
+    o.parameters(encode),
+    learned=True,
+    confidence_scale=o.Scale,
+    missing=o.IfMissing,
+)

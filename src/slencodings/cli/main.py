@@ -6,13 +6,13 @@ import io
 import signal
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, reliability, report, triage
-from slencodings.cli.encode import encode
+from slencodings.cli.encode import command as encode
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes
 
@@ -28,8 +28,21 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from slencodings import __version__
+
+        typer.echo(f"slencodings {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+]
+
+
 @app.callback()
-def options(version: o.Version = False) -> None:
+def options(version: Version = False) -> None:
     """Options before the verb."""
 
 

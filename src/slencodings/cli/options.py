@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import csv
+import inspect
 import re
 import shlex
-from typing import Annotated, Any, cast
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -25,18 +27,10 @@ from slencodings.choices import (
     Trusted,
     Value,
 )
-from slencodings.choices import words as words_of
 
 # What is read without a reader of exports, on one machine and on a cluster.
-TABLES = words_of(TableFormat)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from slencodings import __version__
-
-        typer.echo(f"slencodings {__version__}")
-        raise typer.Exit
+TABLES = get_args(TableFormat)
+VALUES = get_args(Value)
 
 
 def _positive(value: float) -> float:
@@ -45,7 +39,7 @@ def _positive(value: float) -> float:
     return value
 
 
-def scale_of(text: str | None, *, learned: bool = True) -> Any:
+def scale_of(text: str | None, *, learned: bool) -> Any:
     """The ends of a confidence scale, or `calibrated` where that can be learned."""
     if text is None or (text == "calibrated" and learned):
         return text
@@ -59,67 +53,15 @@ def scale_of(text: str | None, *, learned: bool = True) -> Any:
     return float(ends[1]), float(ends[2])
 
 
-def check_trust(
-    trust: str, scale: Any, known_better: dict[str, Any], learning: dict[str, Any]
-) -> None:
-    """Refuse what trust makes meaningless, and options of learning where nothing is learned."""
-    for option, value in learning.items():
-        if value is not None and trust != "learned":
-            raise typer.BadParameter(
-                f"it is for `--trust learned`; `--trust {trust}` came.", param_hint=option
-            )
-    if trust == "none":
-        return
-    for option, value in known_better.items():
-        if value is not None:
-            raise typer.BadParameter(
-                f"trust knows this better; `{option} {value}` came with `--trust {trust}`. "
-                "Leave one of them out.",
-                param_hint=option,
-            )
-    if scale is not None and (scale == "calibrated" or trust == "learned"):
-        raise typer.BadParameter(
-            f"trust learns what confidence is worth, on any scale; it came with `--trust {trust}`. "
-            "Leave one of them out.",
-            param_hint="--confidence-scale",
-        )
-
-
-def check_output(target: str | None, into: str | None, again: bool) -> None:
-    """Refuse to read a file for nothing."""
-    if target is None and into is None:
-        raise typer.BadParameter(
-            "a file for opinions is needed, or --into STORE.parquet to keep evidence; "
-            "neither came.",
-            param_hint="--output",
-        )
-    if again and into is None:
-        raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
-
-
-def check_engine(engine: Engine, spark: dict[str, Any], alone: dict[str, Any]) -> None:
-    """Refuse a cluster without Spark, and with Spark what one machine alone can do."""
-    for option, value in spark.items() if engine != "spark" else ():
-        if value is not None:
-            raise typer.BadParameter("it is for `--engine spark`.", param_hint=option)
-    for option, value in alone.items() if engine == "spark" else ():
-        if value:
-            raise typer.BadParameter(
-                f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out.",
-                param_hint=option,
-            )
-
-
 def words(text: str | None) -> list[str] | None:
     """Words between commas; one that has a comma itself stands in double quotes."""
     return next(csv.reader([text], skipinitialspace=True)) if text else None
 
 
 def _known_values(text: str) -> str:
-    known = words_of(Value)
-    wrong = [word for word in words(text) or [""] if word not in known]
+    wrong = [word for word in words(text) or [""] if word not in VALUES]
     if wrong:
-        raise typer.BadParameter(f"some of {', '.join(known)} are needed; {wrong[0]!r} came.")
+        raise typer.BadParameter(f"some of {', '.join(VALUES)} are needed; {wrong[0]!r} came.")
     return text
 
 
@@ -218,7 +160,7 @@ InFormat = Annotated[
     typer.Option(
         metavar="NAME",
         help=f"Format of IN, if its name and content do not tell: {', '.join(TABLES)}; or the tool "
-        f"that exported it: {', '.join(words_of(Tool))}; or how it is laid out: wide (a column for "
+        f"that exported it: {', '.join(get_args(Tool))}; or how it is laid out: wide (a column for "
         "each annotator), counts (a column for each label).",
     ),
 ]
@@ -302,10 +244,64 @@ InForm = Annotated[
 ]
 Values = Annotated[
     str,
-    typer.Option(
-        metavar="V,...", callback=_known_values, help=f"Any of {', '.join(words_of(Value))}."
-    ),
+    typer.Option(metavar="V,...", callback=_known_values, help=f"Any of {', '.join(VALUES)}."),
 ]
+
+
+def _reading(
+    format: InFormat = None,
+    question: Question = None,
+    item: Column = None,
+    annotator: Column = None,
+    label: LabelColumn = None,
+    confidence: Number = None,
+    uncertainty: Number = None,
+    reliability: Number = None,
+    confidence_scale: Ends = None,
+    labels: Labels = None,
+    missing: IfIncomplete = "error",
+    duplicates: IfDuplicate = "all",
+) -> None:
+    """The options by which annotations are read, each a field of `Reading`."""
+
+
+def as_command(
+    verb: Callable[..., Any],
+    run: Callable[..., None],
+    options: Iterable[inspect.Parameter],
+    *,
+    learned: bool = False,
+    **others: Any,
+) -> Callable[..., None]:
+    """A command of a verb's name that runs with what was typed.
+
+    typer reads options off a signature. In the place of `reading` stand those by which annotations
+    are read; `others` are of another type, and scales may be `learned`, or not.
+    """
+    shared = inspect.signature(_reading, eval_str=True).parameters
+    retyped = [p.replace(annotation=others.get(name, p.annotation)) for name, p in shared.items()]
+
+    def command(**given: Any) -> None:
+        from slencodings.tables.roles import Reading
+
+        typed = {name: given.pop(name) for name in shared}
+        scale = scale_of(typed.pop("confidence_scale"), learned=learned)
+        labels = words(typed.pop("labels"))
+        run(reading=Reading(**typed, labels=labels, confidence_scale=scale), **given)
+
+    command.__doc__, command.__name__ = verb.__doc__, verb.__name__
+    merged = [p for option in options for p in (retyped if option.name == "reading" else [option])]
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in merged]
+    command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
+    return command
+
+
+def parameters(verb: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a verb, with types that typer can read."""
+    # What is not typed has its type where that is checked, so that nothing heavy is loaded here.
+    unread: dict[str, Any] = {"Reading": Any, "Read": Any, "Found": Any}
+    return list(inspect.signature(verb, eval_str=True, locals=unread).parameters.values())
+
 
 Gold = Annotated[
     str | None,
@@ -373,10 +369,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but erro
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Say all details; show where an error came from.")
 ]
-Version = Annotated[
-    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-]
-
 PageOut = Annotated[
     str, typer.Option("--output", "-o", metavar="PAGE.html", help="Where to write the page.")
 ]

@@ -10,26 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations, by_annotators
-from slencodings.choices import TableFormat
-from slencodings.files import formats as readers
-from slencodings.files.duckdb import (
-    Connection,
-    Progress,
-    Relation,
-    Say,
-    Step,
-    plain_errors,
-    read,
-    watch,
-    workspace,
-)
-from slencodings.files.encode import with_typed_labels
-from slencodings.files.formats import columns_of, quote, shown
-from slencodings.files.locate import Source, locate, read_tool, scan
-from slencodings.files.write import disk_errors
+from slencodings.choices import Format
+from slencodings.files.duckdb import plain_errors, watch
+from slencodings.files.locate import Connection, Source, locate, read_tool
+from slencodings.files.scan import Relation, Step, quote, read, scan, typed
+from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
+from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.rows import Reading
+from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of
 
 
 class Told(NamedTuple):
@@ -69,12 +58,9 @@ def read_crowd(
         found = read_tool(found, asked.format, asked.question, folder, say)
 
         def work(step: Step) -> dict[str, Any]:
-            with plain_errors(found, kind := found.format(asked.format)):
-                step("reading", found.megabytes, "MB")
-                crowd, reading = read(connection, found, asked)
-                say("columns", shown(reading))
+            with plain_errors(found, asked.format):
+                crowd, reading = read(connection, found, asked, say=say, step=step)
                 step("checking", None, "")
-                reading = with_typed_labels(reading, crowd)
                 crowd = _complete(crowd, reading, say)
                 a = read_annotations(crowd, reading)
             if reading.confidence_scale is None and a.stated is not None:
@@ -87,7 +73,7 @@ def read_crowd(
             )
             truth = None
             if gold is not None:
-                truth = _truth(connection, found, kind, gold, str(reading.item), a)
+                truth = _truth(connection, found, asked.format, gold, str(reading.item), a)
             return {"told": Told(a, truth)}
 
         return watch(connection, work, progress)["told"]
@@ -95,7 +81,7 @@ def read_crowd(
 
 def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
     """The rows that have every number, if the others are to be dropped."""
-    numbers = [name for role in readers.NUMBERS for name in columns_of(getattr(reading, role))]
+    numbers = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
     if reading.missing != "drop" or not numbers:
         return crowd
     there = [f"({quote(n)} IS NOT NULL AND NOT isnan({quote(n)}::DOUBLE))" for n in numbers]
@@ -118,10 +104,15 @@ def _note_scale(stated: Floats, say: Say) -> None:
 
 
 def _truth(
-    connection: Connection, source: Source, kind: TableFormat, gold: str, item: str, a: Annotations
+    connection: Connection,
+    source: Source,
+    format: Format | None,
+    gold: str,
+    item: str,
+    a: Annotations,
 ) -> Floats:
     """What is true of each item (N, K), from columns of the same file or from another file."""
-    here = scan(connection, source, kind)
+    here = scan(connection, source, format)
     columns: Any = gold if gold in here.names else [name.strip() for name in gold.split(",")]
     if isinstance(columns, list) and not set(columns) <= set(here.names):
         other = Path(gold)
@@ -131,19 +122,15 @@ def _truth(
                 f"The columns are {', '.join(map(repr, here.names[:20]))}."
             )
         known = Source(other.name, [str(other)])
-        kind = known.format()
-        with plain_errors(known, kind):
-            there = scan(connection, known, kind)
-            chosen = readers.choose_columns(there.names, Reading())
+        with plain_errors(known):
+            there = scan(connection, known)
+            chosen = choose_columns(there.names, Reading())
             item, columns = str(chosen.item), str(chosen.label)
             relation = there.pick([item, columns])
-            if kind in ("jsonl", "json"):
-                relation = readers.from_json(relation, [])
             return _placed(relation, item, columns, a, one=False)
     relation = here.pick([item, *columns_of(columns)])
-    relation = readers.from_json(relation, []) if kind in ("jsonl", "json") else relation
     if isinstance(columns, list):
-        relation = readers.typed(relation, columns)
+        relation = typed(relation, columns)
     return _placed(relation, item, columns, a, one=True)
 
 

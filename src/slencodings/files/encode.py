@@ -6,48 +6,36 @@ result is written beside its final name and then renamed, so there is never half
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
-
 from slencodings import __version__
-from slencodings.choices import Duplicates
 from slencodings.files import store as kept_evidence
-from slencodings.files.duckdb import (
-    Connection,
-    Progress,
-    Relation,
-    Say,
-    Step,
-    is_store,
-    literal,
-    plain_errors,
-    read,
-    watch,
-    workspace,
-)
-from slencodings.files.formats import quote, shown
+from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
-from slencodings.files.locate import Source, locate, read_tool
+from slencodings.files.locate import Connection, Source, locate, read_tool
+from slencodings.files.scan import Relation, Step, is_store, quote, read
 from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
-from slencodings.files.write import WRITERS, check_place, check_target, disk_errors, replacing
-from slencodings.tables.columns import typed_labels
-from slencodings.tables.engines import ANNOTATOR, LABEL, probability
+from slencodings.files.write import (
+    WRITERS,
+    check_place,
+    check_target,
+    disk_errors,
+    workspace,
+    writing,
+)
+from slencodings.progress import Progress, Say
 from slencodings.tables.fuse import About, Fusing, add_rows
-from slencodings.tables.rows import Reading, Rows, count_duplicates, read_rows
+from slencodings.tables.roles import Reading
+from slencodings.tables.rows import Rows, count_repeated, read_rows, tell
 from slencodings.trust.learn import learn_from_table
 from slencodings.trust.value import Trust, load_trust
-
-# Past this, counting who said something twice costs more than the fusing itself.
-MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
 
 
 class Job(NamedTuple):
@@ -120,6 +108,7 @@ def encode_file(
         ]:
             check_place(output, found.files)  # A pattern may stand for what is to be replaced.
         found = read_tool(found, reading.format, reading.question, folder, say)
+        kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
 
@@ -127,29 +116,26 @@ def encode_file(
             job = Job(connection, found, reading, fusing, new, writer, step, say)
             if into is not None:
                 return _add(job, Path(into), again)
-            if len(found.files) == 1 and found.local and is_store(connection, Path(*found.files)):
+            if kept:
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
                 return _fuse_store(job, Path(copy))
             return _fuse(job, save_trust)
 
-        about = watch(connection, work, progress)
+        with plain_errors(found, reading.format):
+            about = watch(connection, work, progress)
         if target == "-" and new is not None:
             with new.open("rb") as written:
                 shutil.copyfileobj(written, sys.stdout.buffer)
             sys.stdout.buffer.flush()
     if target is not None:
-        say("wrote", f"{target}: {about['written']:,} rows, {_in_short(about)}")
+        how = f"smoothing {about['smoothing']:g}"
+        how = f"trust {about['trust_from']}" if "trust" in about else how
+        how = f"{about['form']}, {about['operator']}, {how}"
+        say("wrote", f"{target}: {about['written']:,} rows, {how}")
     if save_trust is not None:
         say("wrote", f"{save_trust}: the trust that was learned")
     return about
-
-
-def _in_short(about: About) -> str:
-    """How opinions were made."""
-    if "trust" in about:
-        return f"{about['form']}, {about['operator']}, trust {about['trust_from']}"
-    return f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
 
 
 def _fuse(job: Job, save_trust: str | None) -> About:
@@ -157,23 +143,25 @@ def _fuse(job: Job, save_trust: str | None) -> About:
     fusing, source = job.fusing, job.source
     _check_finite(job, fusing.smoothing)
     stored = None if fusing.trust in ("none", "learned") else load_trust(fusing.trust)
-    with plain_errors(source, job.reading.format):
-        given = _read(job, stored)
-        reading, rows = given.reading, given.rows
-        _note(rows, source, reading.duplicates, job.say)
-        opinions, about = lay_out(rows, fusing)
-        about |= {"version": __version__, "source": source.name}
-        about |= {"files": len(source.files)} if len(source.files) > 1 else {}
-        about |= about_reading(reading, rows)
-        beside: dict[Path, str] = {}
-        if rows.trust is not None:
-            about |= {"trust_from": fusing.trust, "trust": rows.trust.to_dict()}
-            about |= {"seed": fusing.seed} if fusing.trust == "learned" else {}
-            beside |= {Path(save_trust): rows.trust.to_json()} if save_trust else {}
-        job.step("fusing", rows.counts["rows"], "rows")
-        about["written"] = _write(job, opinions, about, beside)
-        if fusing.trust == "none" and reading.annotator and reading.reliability is None:
-            _recommend_trust(rows.counts, about["written"], job.say)
+    given = _read(job, stored)
+    reading, rows = given.reading, given.rows
+    opinions, about = lay_out(rows, fusing)
+    about |= {"version": __version__, "source": source.name}
+    about |= {"files": len(source.files)} if len(source.files) > 1 else {}
+    about |= about_reading(reading, rows)
+    beside: dict[Path, str] = {}
+    if rows.trust is not None:
+        about |= {"trust_from": fusing.trust, "trust": rows.trust.to_dict()}
+        about |= {"seed": fusing.seed} if fusing.trust == "learned" else {}
+        beside |= {Path(save_trust): rows.trust.to_json()} if save_trust else {}
+    job.step("fusing", rows.counts["rows"], "rows")
+    with writing(job.connection, opinions, job.target, job.writer, about, beside) as count:
+        about["written"] = count
+    # More annotations than rows that were written means that some item has several.
+    counts = rows.counts
+    several = counts["rows"] - counts["unlabelled"] - counts.get("repeated", 0) > about["written"]
+    if fusing.trust == "none" and reading.annotator and reading.reliability is None and several:
+        job.say("note", "all annotators are trusted alike; --trust learned tells them apart")
     return about
 
 
@@ -192,32 +180,29 @@ def _add(job: Job, path: Path, again: bool) -> About:
         stored = known.learned
         if stored is None:
             fusing = replace(fusing, smoothing=known.smoothing)
-    with plain_errors(source, reading.format):
-        given = _read(job, stored, known)
-        rows = given.rows
-        _note(rows, source, reading.duplicates, job.say)
-        batch = kept_evidence.describe_batch(source.name, given.crowd, given.reading)
-        batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
-        if known is not None and not again:
-            kept_evidence.check_new(known, batch, path)
-        new, smoothing = add_rows(rows, fusing)
-        scale = (
-            given.reading.confidence_scale if isinstance(given.reading.confidence, str) else None
-        )
-        store = kept_evidence.with_batch(
-            known, batch, rows, smoothing, scale, given=reading.labels is not None
-        )
-        job.step("adding", rows.counts["rows"], "rows")
-        old = None if known is None else kept_evidence.read_sums(job.connection, path)
-        total = kept_evidence.add(job.connection, old, new, source.name)
+    given = _read(job, stored, known)
+    rows, found = given.rows, given.reading
+    batch = kept_evidence.describe_batch(source.name, given.crowd, found)
+    batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
+    if known is not None and not again:
+        kept_evidence.check_new(known, batch, path)
+    new, smoothing = add_rows(rows, fusing)
+    scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
+    store = kept_evidence.with_batch(
+        known, batch, rows, smoothing, scale, given=reading.labels is not None
+    )
+    job.step("adding", rows.counts["rows"], "rows")
+    old = None if known is None else kept_evidence.read_sums(job.connection, path)
+    total = kept_evidence.add(job.connection, old, new, source.name)
     about = store.about()
     job.step("writing", None, "")
     with ExitStack() as both:  # Neither takes its place before both are there.
         if job.target is not None:
             opinions, about = _fuse_sums(job, total, store, path.name)
-            about["written"] = both.enter_context(_written(job, opinions, about, {}))
-        into = job._replace(target=path, writer=WRITERS[".parquet"])
-        both.enter_context(_written(into, total, store.about(), {}))
+            targets = writing(job.connection, opinions, job.target, job.writer, about)
+            about["written"] = both.enter_context(targets)
+        parquet = WRITERS[".parquet"]
+        both.enter_context(writing(job.connection, total, path, parquet, store.about()))
     job.say("added", f"{source.name} to {path}: {store.in_words()}")
     return about
 
@@ -240,7 +225,8 @@ def _fuse_store(job: Job, path: Path) -> About:
     job.step("fusing", None, "")
     sums = kept_evidence.read_sums(job.connection, path)
     opinions, about = _fuse_sums(job, sums, known, name)
-    about["written"] = _write(job, opinions, about, {})
+    with writing(job.connection, opinions, job.target, job.writer, about) as count:
+        about["written"] = count
     return about
 
 
@@ -265,17 +251,18 @@ def _check_finite(job: Job, smoothing: float | None) -> None:
 
 
 def _read(job: Job, stored: Trust | None, known: Store | None = None) -> Input:
-    """Read files and look at their values; like what is in a store, if that is known."""
+    """Read files and look at their values, and tell what was read and what of it may surprise.
+
+    They must be like what is in a store, if that is known.
+    """
     source, fusing, say = job.source, job.fusing, job.say
-    job.step("reading", source.megabytes, "MB")
-    crowd, reading = read(job.connection, source, job.reading)
-    if fusing.trust == "learned" or stored is not None:
-        reading = leave_to_trust(reading, job.reading, say)
-    say("columns", shown(reading))
+    trusted = fusing.trust == "learned" or stored is not None
+    crowd, reading = read(
+        job.connection, source, job.reading, trusted=trusted, say=say, step=job.step
+    )
     if source.empty:
         say("note", f"{source.empty:,} empty files are left out")
     job.step("checking", None, "")
-    reading = with_typed_labels(reading, crowd)
     if known is not None:
         kept_evidence.check_roles(known, reading, source.name)
         if reading.confidence_scale is None and isinstance(reading.confidence, str):
@@ -283,32 +270,26 @@ def _read(job: Job, stored: Trust | None, known: Store | None = None) -> Input:
         if stored is None:
             labels = kept_evidence.known_labels(known, crowd, reading.label, reading.labels)
             reading = replace(reading, labels=labels)
-    reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
+    if reading.confidence_scale is not None:
+        reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
     if fusing.trust == "learned":
         stored = _learn(job, crowd, reading)
     elif stored is not None and reading.annotator is not None:
         name = fusing.trust if fusing.trust != "none" else "the trust of the store"
         _note_new(crowd, reading.annotator, stored, name, say)
-    return Input(crowd, reading, read_rows(crowd, reading, trust=stored))
-
-
-def leave_to_trust(found: Reading, asked: Reading, say: Say) -> Reading:
-    """The reading without a column of reliability that nobody asked for: trust says that."""
-    if asked.reliability is not None or found.reliability is None:
-        return found
-    column = found.reliability
-    say("note", f"column {column!r} is not used: trust says how reliable annotators are")
-    return replace(found, reliability=None)
-
-
-def with_typed_labels(reading: Reading, table: Any) -> Reading:
-    """The reading with labels, which were typed as text, in the type of their column."""
-    if reading.labels is None or not isinstance(reading.label, str):
-        return reading
-    dtype = nw.from_native(table).collect_schema()[reading.label]
-    if dtype.is_nested():  # Lists of probabilities have labels of any type.
-        return reading
-    return replace(reading, labels=typed_labels(reading.labels, dtype, reading.label))
+    rows = read_rows(crowd, reading, trust=stored)
+    tell(rows, source.name, len(source.files), say)
+    if reading.duplicates == "all" and reading.annotator is not None:
+        repeated = count_repeated(rows)
+        if repeated is None:
+            say("note", "repeated (item, annotator) pairs are kept; so many rows are not counted")
+        elif repeated:
+            say(
+                "note",
+                f"{repeated:,} rows repeat an earlier (item, annotator) pair; all are kept. "
+                "--duplicates first|last|error changes that",
+            )
+    return Input(crowd, reading, rows)
 
 
 def _learn(job: Job, crowd: Relation, reading: Reading) -> Trust:
@@ -339,13 +320,13 @@ def _note_new(crowd: Relation, annotator: str, trust: Trust, name: str, say: Say
 def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
     """The ends of the confidence scale; or what it is worth, learned from the crowd."""
     scale = reading.confidence_scale
-    if scale is not None and not isinstance(reading.confidence, str):
+    if not isinstance(reading.confidence, str):
         raise ValueError(
             "a confidence scale needs a column of confidence; none was found. "
             "Name it: confidence='COLUMN'."
         )
     if scale != "calibrated":
-        return scale or ((0, 1) if isinstance(reading.confidence, str) else None)
+        return scale
     from slencodings.confidence import calibrate
     from slencodings.tables.arrays import from_table
 
@@ -366,72 +347,3 @@ def about_reading(reading: Reading, rows: Rows) -> About:
         ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
         about["confidence_scale"] = "as stated" if as_stated else ends
     return about | {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
-
-
-def _recommend_trust(counts: Mapping[str, int], written: int, say: Say) -> None:
-    # More annotations than rows that were written means that some item has several.
-    if counts["rows"] - counts["unlabelled"] - counts.get("repeated", 0) > written:
-        say("note", "all annotators are trusted alike; --trust learned tells them apart")
-
-
-def _note(rows: Rows, source: Source, duplicates: Duplicates, say: Say) -> None:
-    """Tell what was read, and what of it may surprise."""
-    note_rows(rows, source.name, len(source.files), say)
-    if duplicates != "all" or ANNOTATOR not in rows.frame.collect_schema().names():
-        return
-    if rows.counts["rows"] > MOST_ROWS_TO_COUNT_DUPLICATES:
-        say("note", "repeated (item, annotator) pairs are kept; so many rows are not counted")
-        return
-    repeated, _ = count_duplicates(rows.frame, probability(0) if rows.soft else LABEL)
-    rows.counts["repeated"] = repeated
-    if repeated:
-        say(
-            "note",
-            f"{repeated:,} rows repeat an earlier (item, annotator) pair; all are kept. "
-            "--duplicates first|last|error changes that",
-        )
-
-
-def note_rows(rows: Rows, name: str, files: int, say: Say) -> None:
-    """Tell how much was read."""
-    K = len(rows.labels)
-    names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
-    several = f"{files:,} files, " if files > 1 else ""
-    say("read", f"{name}: {several}{rows.counts['rows']:,} rows, {K} labels: {names}")
-    if rows.counts["unlabelled"]:
-        say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
-
-
-def _write(job: Job, relation: Relation, about: About, beside: Mapping[Path, str]) -> int:
-    """Write a relation in the order of its identifiers, all of it or nothing; count its rows.
-
-    `beside` are texts for other files, which come with it or not at all.
-    """
-    with _written(job, relation, about, beside) as count:
-        return count
-
-
-@contextmanager
-def _written(
-    job: Job, relation: Relation, about: About, beside: Mapping[Path, str]
-) -> Generator[int]:
-    """What `_write` does, but for taking its place, which is left for the end."""
-    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
-    # DuckDB finds the variable by its name.
-    _ordered = relation.order(", ".join(map(quote, order)))
-    target, how = job.target, job.writer
-    assert target is not None, "there is something to write"
-    if how == WRITERS[".parquet"]:
-        described = literal(json.dumps(about, default=str))
-        how += f", KV_METADATA {{slencodings: {described}}}"
-    else:
-        # CSV and JSONL have no place to say how they were made.
-        meta = json.dumps(about, indent=1, default=str)
-        beside = {**beside, Path(f"{target}.meta.json"): meta}
-    with replacing(target) as path, ExitStack() as others:
-        for other, text in beside.items():
-            new = others.enter_context(replacing(other))
-            new.write_text(text + "\n", encoding="utf-8")
-        # We write beside the target ourselves; DuckDB would do so once more.
-        copy = f"COPY (FROM _ordered) TO {literal(str(path))} ({how}, USE_TMP_FILE false)"
-        yield job.connection.execute(copy).fetchall()[0][0]

@@ -10,9 +10,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.files import formats as readers
-from slencodings.files.duckdb import plain_errors, workspace
-from slencodings.files.locate import locate, scan
+from slencodings.files.duckdb import plain_errors
+from slencodings.files.locate import locate
+from slencodings.files.scan import scan, typed
+from slencodings.files.write import workspace
+from slencodings.tables.roles import find_columns
 
 # Of n items, (n, D) or (n, ...).
 Features: TypeAlias = NDArray[np.float32]
@@ -81,10 +83,10 @@ def _from_arrays(path: Path) -> tuple[list[Any], Features]:
 def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Features]:
     with workspace() as (connection, folder):
         found = locate(connection, source, folder)
-        with plain_errors(found, kind := found.format()):
-            table = scan(connection, found, kind)
+        with plain_errors(found):
+            table = scan(connection, found)
             names = table.names
-            column = item or readers.find_columns(names).get("item")
+            column = item or find_columns(names).get("item")
             wrong = [c for c in (column, text) if c is not None and c not in names]
             if column is None or wrong:
                 raise ValueError(
@@ -98,11 +100,8 @@ def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[A
                 raise ValueError(
                     f"{found.name} has no columns but {column!r}; features are needed."
                 )
-            relation = table.pick([column, *inputs])
-            if kind in ("jsonl", "json"):
-                relation = readers.from_json(relation, [] if text else inputs)
-            if not text:
-                relation = readers.typed(relation, inputs)
+            numbers = [] if text else inputs
+            relation = typed(table.pick([column, *inputs], numbers), numbers)
             arrays = relation.fetchnumpy()
     rows = np.asarray(arrays[column]).tolist()
     if text:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.choices import FileForm, Value, check_word, words
-from slencodings.files.formats import quote
+from slencodings.choices import FileForm, Value, check_word
 from slencodings.tables.fuse import About, Fusing, fuse_rows
 
 if TYPE_CHECKING:
-    import duckdb
-
+    from slencodings.files.scan import Relation
     from slencodings.opinion import Opinion
     from slencodings.tables.rows import Rows
-
-    Relation: TypeAlias = duckdb.DuckDBPyRelation
 
 MOST_WIDE_LABELS = 20
 
@@ -78,8 +74,11 @@ def usual_form(form: Any, labels: int) -> FileForm:
 
 def _shaped(wide: Relation, form: FileForm, labels: Sequence[Any]) -> Relation:
     """Opinions in the wide form as lists, or as weighted rows."""
+    from slencodings.files.scan import quote
+    from slencodings.files.write import literal
+
     name, *columns = wide.columns
-    first = {f"{value}_{labels[0]}": value for value in words(Value)} | {
+    first = {f"{value}_{labels[0]}": value for value in get_args(Value)} | {
         "uncertainty": "uncertainty"
     }
     values = [first[column] for column in columns if column in first]
@@ -90,6 +89,9 @@ def _shaped(wide: Relation, form: FileForm, labels: Sequence[Any]) -> Relation:
         )
     item = quote(name)
 
+    def in_sql(label: Any) -> str:
+        return repr(label) if isinstance(label, bool | int | float) else literal(str(label))
+
     def of(value: str) -> list[str]:
         return [quote(f"{value}_{label}") for label in labels]
 
@@ -97,16 +99,7 @@ def _shaped(wide: Relation, form: FileForm, labels: Sequence[Any]) -> Relation:
         lists = [v if v == "uncertainty" else f"[{', '.join(of(v))}] AS {v}" for v in values]
         return wide.project(", ".join([item, *lists]))
     rows = ", ".join(
-        f"{{'label': {_literal(label)}, 'weight': {column}}}"
+        f"{{'label': {in_sql(label)}, 'weight': {column}}}"
         for label, column in zip(labels, of("probability"), strict=True)
     )
     return wide.project(f"{item}, unnest([{rows}], recursive := true)").filter("weight > 0")
-
-
-def _literal(label: Any) -> str:
-    """A label in SQL."""
-    return (
-        repr(label)
-        if isinstance(label, bool | int | float)
-        else "'{}'".format(str(label).replace("'", "''"))
-    )

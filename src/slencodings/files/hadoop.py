@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from slencodings.files import formats as readers
-from slencodings.files.formats import columns_of
-from slencodings.files.locate import common_types
-from slencodings.tables.rows import Reading
+from slencodings.files.scan import NO_NUMBER, common_types, header, number_columns
+from slencodings.progress import Say
+from slencodings.tables.engines import some
+from slencodings.tables.roles import Reading, choose_columns
 
 SUFFIXES = {
     ".parquet": "parquet",
@@ -61,7 +61,7 @@ def find_files(spark: Any, sources: Sequence[str]) -> list[str]:
                 if status.getLen() and not any(p.startswith(("_", ".")) for p in inner):
                     found.append(name)
     if not found:
-        raise ValueError(f"there is no data in {some(sources)}; at least one row is needed.")
+        raise ValueError(f"there is no data in {some(sources, str)}; at least one row is needed.")
     return sorted(dict.fromkeys(found))
 
 
@@ -90,28 +90,29 @@ def common_format(files: Sequence[str], format: str | None) -> str:
     return next(iter(found))
 
 
-def read_table(spark: Any, files: list[str], format: str, reading: Reading) -> tuple[Any, Reading]:
+def read_table(
+    spark: Any, files: list[str], format: str, reading: Reading, *, trusted: bool, say: Say
+) -> tuple[Any, Reading]:
     """The columns that play a role as a table, and the reading that says which they are."""
     # A name with brackets is no pattern.
     reader = spark.read.option("__globPaths__", "false").option("mode", "FAILFAST")
     heads: dict[str, tuple[str, list[str]]] = {}
     if format == "csv":
-        heads = {file: readers.header(file, _first_line(spark, file), ",;\t|") for file in files}
+        heads = {file: header(file, _first_line(spark, file), ",;\t|") for file in files}
         schemas = {file: dict.fromkeys(names, "string") for file, (_, names) in heads.items()}
     else:
         schemas = _schemas(reader.parquet if format == "parquet" else reader.json, files)
     names = list(dict.fromkeys(name for schema in schemas.values() for name in schema))
-    reading = readers.choose_columns(names, reading)
-    columns = reading.columns.values()
-    wanted = list(dict.fromkeys(name for spec in columns for name in columns_of(spec)))
-    numbers = readers.number_columns(reading)
+    reading = choose_columns(names, reading, trusted=trusted, say=say)
+    wanted = list(dict.fromkeys(name for _, name in reading.wanted))
+    numbers = number_columns(reading)
     if format == "json":  # JSON writes 1.0 as 1.
         for schema in schemas.values():
             schema |= {n: "double" for n in numbers if schema.get(n) == "bigint"}
     types = common_types(schemas, wanted)
     if heads:
-        delimiter, header = _check_order(heads)
-        types = dict.fromkeys(header, "string")
+        delimiter, first = _check_order(heads)
+        types = dict.fromkeys(first, "string")
         # Rows are checked whole, so that one that lacks a column is seen.
         reader = reader.option("sep", delimiter).option("header", True).option("escape", '"')
         reader = reader.option("columnPruning", "false")
@@ -174,7 +175,7 @@ def _check_order(heads: Mapping[str, tuple[str, list[str]]]) -> tuple[str, list[
 
 def _typed(table: Any, numbers: Sequence[str]) -> Any:
     """The table with text turned into numbers in some columns; other words are refused."""
-    none = ", ".join(f"'{word}'" for word in readers.NO_NUMBER)
+    none = ", ".join(f"'{word}'" for word in NO_NUMBER)
     for name in numbers:
         text, number = _quote(name), f"try_cast({_quote(name)} AS double)"
         wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
@@ -239,8 +240,3 @@ def _writing(system: Any, path: Any) -> Generator[Any]:
 def _quote(name: str) -> str:
     """An identifier in Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
-
-
-def some(names: Sequence[Any]) -> str:
-    """The first few of many names."""
-    return ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")

@@ -8,24 +8,17 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, reduce
-from itertools import groupby
+from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import duckdb
 
-from slencodings.choices import Format, TableFormat, words
+from slencodings.choices import Format, TableFormat
 from slencodings.files import exports
-from slencodings.files import formats as readers
-from slencodings.files.formats import Head, quote
+from slencodings.progress import Say
 
-if TYPE_CHECKING:
-    Connection: TypeAlias = duckdb.DuckDBPyConnection
-    Relation: TypeAlias = duckdb.DuckDBPyRelation
-
-Say: TypeAlias = Callable[[str, str], None]
+Connection: TypeAlias = duckdb.DuckDBPyConnection
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 # The extension of DuckDB for each kind of address, without which it does not know them.
@@ -37,7 +30,7 @@ EXTENSIONS = {
     }.items()
     for scheme in schemes.split()
 }
-SUFFIXES = (*(f".{f}" for f in words(TableFormat)), ".pq", ".ndjson")
+SUFFIXES = (*(f".{f}" for f in get_args(TableFormat)), ".pq", ".ndjson")
 
 
 class Source(NamedTuple):
@@ -59,35 +52,6 @@ class Source(NamedTuple):
     folders: bool = False
     empty: int = 0
     root: str | None = None
-
-    @property
-    def megabytes(self) -> float | None:
-        """How much there is to read, if that is known."""
-        if not self.local:
-            return None
-        return sum(Path(file).stat().st_size for file in self.files) / 1e6
-
-    def format(self, asked: Format | None = None) -> TableFormat:
-        """The one format of all files: as asked, by their names, or else by how they begin."""
-        if asked in words(TableFormat):
-            return cast("TableFormat", asked)
-        if self.local:
-            known = {file: readers.format_of(Path(file)) for file in self.files}
-        else:
-            known = {file: readers.format_by_name(PurePath(file)) for file in self.files}
-        found = {format: file for file, format in reversed(known.items())}
-        if None in found:
-            raise ValueError(
-                f"the names of files must say their format, {', '.join(SUFFIXES)}; "
-                f"{found[None]!r} does not. Name the `format`."
-            )
-        if len(found) > 1:
-            came = " and ".join(f"{file} is {str(f).upper()}" for f, file in sorted(found.items()))
-            raise ValueError(
-                f"all files must be of one format; {came}. Name those of one kind with a pattern, "
-                "such as 'folder/*.parquet'."
-            )
-        return cast("TableFormat", next(iter(found)))
 
 
 def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> Source:
@@ -251,90 +215,3 @@ def _through_fsspec(connection: Connection, scheme: str, name: str) -> None:
             f"{name!r} is not on this machine, and nothing here can read {scheme}://: {error}. "
             f"Install what can, once: {install}fsspec with its package for {scheme}."
         ) from error
-
-
-class Table(NamedTuple):
-    """Files as one table, whose columns may differ where nobody reads them.
-
-    Attributes
-    ----------
-    schemas : for each file its columns and their types
-    parts : one for each run of files that have the same columns
-    """
-
-    schemas: dict[str, dict[str, str]]
-    parts: list[Relation]
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of all files."""
-        return list(dict.fromkeys(name for schema in self.schemas.values() for name in schema))
-
-    def pick(self, names: Iterable[str]) -> Relation:
-        """Some columns, which must be alike in all files; those of no file are left to others."""
-        names = list(dict.fromkeys(names))
-        common_types(self.schemas, names)
-        picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
-        return reduce(lambda rows, part: rows.union(part), picked)
-
-
-def common_types(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
-    """The types of columns, which must be there in all files and of one type."""
-    types: dict[str, str] = {}
-    for name in names:
-        found: dict[str | None, list[str]] = {}
-        for file, schema in schemas.items():
-            found.setdefault(schema.get(name), []).append(file)
-        if len(found) > 1:
-            came = [
-                f"{'missing' if type is None else type} in {len(these)}, such as {these[0]}"
-                for type, these in sorted(found.items(), key=lambda kind: -len(kind[1]))
-            ]
-            raise ValueError(
-                f"column {name!r} must be alike in all {len(schemas)} files; it is "
-                f"{'; '.join(came)}. Leave out or repair the files that differ."
-            )
-        types[name] = str(next(iter(found)))
-    return types
-
-
-def scan(connection: Connection, source: Source, format: TableFormat) -> Table:
-    """A lazy table over files, and what each of them has."""
-    schemas: dict[str, dict[str, str]] = {}
-    parts: list[Relation] = []
-    look = partial(_head, connection, source.local, format)
-    # DuckDB wants the same columns in all names of folders that it reads at once.
-    for (head, _), run in groupby(source.files, lambda file: (look(file), _folder_columns(file))):
-        files = list(run)
-        keys: dict[str, list[str]] = {}
-        if format in ("jsonl", "json"):
-            keys = readers.json_keys(connection, files, format, head)
-            head = head._replace(names=tuple(sorted({k for each in keys.values() for k in each})))
-        part = readers.read_files(connection, files, format, head, folders=source.folders)
-        parts.append(part)
-        types = dict(zip(part.columns, map(str, part.types), strict=True))
-        for file in files:
-            # A key may be missing from some rows of a JSON file, but not from all.
-            lacks: set[str] = set(head.names) - set(keys[file]) if keys else set()
-            schemas[file] = {name: type for name, type in types.items() if name not in lacks}
-    return Table(schemas, parts)
-
-
-def _folder_columns(file: str) -> list[str]:
-    return [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
-
-
-def _head(connection: Connection, local: bool, format: TableFormat, file: str) -> Head:
-    """How a file is to be read; files with the same head are read together."""
-    if local:
-        head = readers.look(Path(file), format)
-    elif format in ("csv", "tsv"):
-        query = "SELECT Delimiter, [c.name FOR c IN Columns] FROM sniff_csv(?)"
-        delimiter, names = connection.execute(query, [glob.escape(file)]).fetchall()[0]
-        head = Head("auto_detect", delimiter, tuple(names))
-    else:
-        head = Head("auto_detect")
-    if format == "parquet":
-        relation = connection.read_parquet(glob.escape(file), hive_partitioning=False)
-        head = head._replace(names=(*relation.columns, *map(str, relation.types)))
-    return head

@@ -18,8 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from slencodings import __version__
-from slencodings.files.encode import about_reading, leave_to_trust, note_rows, with_typed_labels
-from slencodings.files.formats import shown
+from slencodings.files.encode import about_reading
 from slencodings.files.forms import usual_form
 from slencodings.files.hadoop import (
     common_format,
@@ -27,13 +26,15 @@ from slencodings.files.hadoop import (
     find_files,
     read_table,
     reason,
-    some,
     without_dots,
     write,
 )
 from slencodings.progress import Say
+from slencodings.tables.columns import typed_labels
+from slencodings.tables.engines import some
 from slencodings.tables.fuse import About, Fusing, fuse_rows
-from slencodings.tables.rows import Reading, read_rows
+from slencodings.tables.roles import Reading
+from slencodings.tables.rows import read_rows, tell
 from slencodings.trust.value import Trust, load_trust
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
@@ -70,14 +71,14 @@ def encode_files(
                 f"the output must not be there yet; {target!r} is. Remove it, or name another."
             )
         files = find_files(spark, sources)
-        crowd, found = read_table(spark, files, common_format(files, reading.format), reading)
-        if stored is not None:
-            found = leave_to_trust(found, reading, say)
-        say("columns", shown(found))
+        format = common_format(files, reading.format)
+        crowd, found = read_table(
+            spark, files, format, reading, trusted=stored is not None, say=say
+        )
         crowd, plain = without_dots(crowd, found)
-        rows = read_rows(crowd, with_typed_labels(plain, crowd), trust=stored)
+        rows = read_rows(crowd, typed_labels(plain, crowd), trust=stored)
         rows = rows._replace(item=str(found.item))
-        note_rows(rows, some(sources), len(files), say)
+        tell(rows, some(sources, str), len(files), say)
         form = usual_form(fusing.form, len(rows.labels))
         frame, about = fuse_rows(rows, replace(fusing, form=form))
         about |= {"version": __version__, "source": sources, "files": len(files)}

@@ -28,9 +28,11 @@ import duckdb
 import narwhals as nw
 
 from slencodings import __version__
-from slencodings.files.duckdb import Connection, Relation, brief, literal, metadata
-from slencodings.files.formats import NUMBERS, columns_of, quote
-from slencodings.files.write import check_place
+from slencodings.files.duckdb import brief
+from slencodings.files.locate import Connection
+from slencodings.files.scan import Relation, metadata, quote
+from slencodings.files.write import check_place, literal
+from slencodings.tables.columns import natural
 from slencodings.tables.engines import (
     ITEM,
     LABEL,
@@ -38,7 +40,8 @@ from slencodings.tables.engines import (
     some,
 )
 from slencodings.tables.fuse import Fusing
-from slencodings.tables.rows import Reading, Rows, natural
+from slencodings.tables.roles import NUMBERS, Reading, columns_of
+from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT, WORTH
 from slencodings.trust.value import Trust
 

@@ -1,4 +1,9 @@
-"""Where to write: all of a new file in place of the old one, or nothing."""
+"""What is written, all of it or nothing: where it may be, scratch, and files that take their place.
+
+Scratch is gone at the end, or with the next run where its owner was killed. It is locked as long
+as it is in use. The lock of a process ends with it, however it ends, so scratch that can be locked
+is nobody's any more. Where there are no locks, none is taken for dead.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,23 @@ import io
 import json
 import math
 import os
+import platform
 import re
 import shlex
+import shutil
 import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import duckdb
 
-from slencodings.files.scratch import scratch_file
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 # Plain values by name.
 Row: TypeAlias = Mapping[str, object]
@@ -31,6 +41,7 @@ WRITERS = {
     ".ndjson": "FORMAT json",
 }
 
+AMOUNT = re.compile(r"\d+(\.\d+)? ?[KMGT]i?B", re.IGNORECASE)
 _FAILED_WRITE = re.compile(r'Could not write file \\?"(.*?)\\?": ([^"]+)')
 
 
@@ -76,6 +87,173 @@ def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
         raise PermissionError(
             f"the output {target!r} cannot be written: {error.strerror}. Choose another place."
         ) from error
+
+
+@contextmanager
+def disk_errors() -> Generator[None]:
+    """What goes wrong while writing, in words for people."""
+    try:
+        yield
+    except duckdb.Error as error:
+        if not is_of_disk(error):
+            raise
+        found = _FAILED_WRITE.search(str(error))
+        what = f"{found[1]} could not be written: {found[2]}" if found else "the disk is full"
+        raise OSError(
+            f"{what}. What was there before is untouched. "
+            "Free some space, choose another place, or set TMPDIR for scratch files."
+        ) from error
+
+
+def is_of_disk(error: duckdb.Error) -> bool:
+    """Whether an engine could not write, be it to its scratch files."""
+    return bool(_FAILED_WRITE.search(str(error))) or "max_temp_directory_size" in str(error)
+
+
+@contextmanager
+def workspace(memory: str | None = None) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """A scratch database on disk, gone at the end; past so much memory it spills to disk."""
+    if memory is not None and not AMOUNT.fullmatch(memory):
+        raise ValueError(f"`memory` must be an amount such as 2GB or 500MB; {memory!r} came.")
+    with scratch_folder() as folder:
+        config: dict[str, Any] = {"temp_directory": str(folder)}
+        config |= {} if memory is None else {"memory_limit": memory}
+        with duckdb.connect(str(folder / "scratch.duckdb"), config=config) as connection:
+            # Without a bar DuckDB does not say how far it is; we draw our own.
+            connection.execute("SET enable_progress_bar = true")
+            connection.execute("SET enable_progress_bar_print = false")
+            yield connection, folder
+
+
+@contextmanager
+def writing(
+    connection: duckdb.DuckDBPyConnection,
+    relation: duckdb.DuckDBPyRelation,
+    target: Path | None,
+    writer: str,
+    about: Row,
+    beside: Mapping[Path, str] | None = None,
+) -> Generator[int]:
+    """Write a relation in the order of its identifiers, and count its rows.
+
+    At the end it takes its place, with what is told `about` it and the texts of files `beside` it:
+    all of that, or nothing.
+    """
+    assert target is not None, "there is something to write"
+    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
+    # DuckDB finds the variable by its name.
+    _ordered = relation.sort(*map(duckdb.ColumnExpression, order))
+    texts = dict(beside or {})
+    if writer == WRITERS[".parquet"]:
+        described = literal(json.dumps(about, default=str))
+        writer += f", KV_METADATA {{slencodings: {described}}}"
+    else:
+        # CSV and JSONL have no place to say how they were made.
+        texts[Path(f"{target}.meta.json")] = json.dumps(about, indent=1, default=str)
+    with replacing(target) as path, ExitStack() as others:
+        for other, text in texts.items():
+            new = others.enter_context(replacing(other))
+            new.write_text(text + "\n", encoding="utf-8")
+        # We write beside the target ourselves; DuckDB would do so once more.
+        copy = f"COPY (FROM _ordered) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
+        yield connection.execute(copy).fetchall()[0][0]
+
+
+def literal(text: str) -> str:
+    """An SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@contextmanager
+def replacing(path: Path) -> Generator[Path]:
+    """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
+    # A link stays a link, and what it points to is replaced.
+    path = path.resolve()
+    with scratch_file(path) as new:
+        yield new
+        with new.open("rb") as file:
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask)
+        new.replace(path)
+
+
+@contextmanager
+def scratch_file(target: Path) -> Generator[Path]:
+    """A new file beside a target, to fill and to rename."""
+
+    def make(prefix: str, suffix: str, folder: Path) -> str:
+        handle, name = tempfile.mkstemp(suffix, prefix, folder)
+        os.close(handle)
+        return name
+
+    # That of other targets is left alone: machines that share a disk may not share its locks.
+    with _owned(f".{target.name}.slencodings-", target.suffix, target.parent, make) as path:
+        yield path
+
+
+@contextmanager
+def scratch_folder() -> Generator[Path]:
+    """A new folder in the one for what is temporary, which TMPDIR names."""
+
+    def make(prefix: str, suffix: str, folder: Path) -> str:
+        return tempfile.mkdtemp(suffix, prefix, folder)
+
+    machine = re.sub(r"\W", "-", platform.node())
+    with _owned(f"slencodings-{machine}-", "", Path(tempfile.gettempdir()), make) as path:
+        yield path
+
+
+@contextmanager
+def _owned(
+    prefix: str, suffix: str, folder: Path, make: Callable[[str, str, Path], str]
+) -> Generator[Path]:
+    alike = re.compile(re.escape(prefix) + "[a-z0-9_]{8}" + re.escape(suffix))
+    with suppress(OSError):  # A folder may be for writing only.
+        for path in [path for path in folder.iterdir() if alike.fullmatch(path.name)]:
+            _remove_if_dead(path)
+    path = Path(make(prefix, suffix, folder))
+    while (lock := _lock(path, wait=True)) is None and not path.exists():
+        # Another run took it for dead before it was locked.
+        path = Path(make(prefix, suffix, folder))
+    try:
+        yield path
+    finally:
+        _remove(path)
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_if_dead(path: Path) -> None:
+    if (lock := _lock(path, wait=False)) is not None:
+        _remove(path)
+        os.close(lock)
+
+
+def _lock(path: Path, *, wait: bool) -> int | None:
+    """Lock a file or folder until what is returned is closed; None if that cannot be had."""
+    if fcntl is None:
+        return None
+    with suppress(OSError):
+        # Disks on a network lock files for those who may write, and folders for nobody.
+        handle = os.open(path, os.O_NOFOLLOW | (os.O_RDONLY if path.is_dir() else os.O_RDWR))
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            # Its owner may have renamed or removed it since it was opened.
+            if os.path.samestat(os.fstat(handle), os.lstat(path)):
+                return handle
+        os.close(handle)
+    return None
+
+
+def _remove(path: Path) -> None:
+    """What cannot be removed now is left to the next run."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def check_rows_target(target: str, source: str | Sequence[str]) -> None:
@@ -125,39 +303,3 @@ def _as_csv(rows: Sequence[Row], delimiter: str) -> str:
 
 def _finite(row: Row) -> Row:
     return {k: str(v) if isinstance(v, float) and math.isinf(v) else v for k, v in row.items()}
-
-
-@contextmanager
-def replacing(path: Path) -> Generator[Path]:
-    """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
-    # A link stays a link, and what it points to is replaced.
-    path = path.resolve()
-    with scratch_file(path) as new:
-        yield new
-        with new.open("rb") as file:
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask)
-        new.replace(path)
-
-
-@contextmanager
-def disk_errors() -> Generator[None]:
-    """What goes wrong while writing, in words for people."""
-    try:
-        yield
-    except duckdb.Error as error:
-        if not is_of_disk(error):
-            raise
-        found = _FAILED_WRITE.search(str(error))
-        what = f"{found[1]} could not be written: {found[2]}" if found else "the disk is full"
-        raise OSError(
-            f"{what}. What was there before is untouched. "
-            "Free some space, choose another place, or set TMPDIR for scratch files."
-        ) from error
-
-
-def is_of_disk(error: duckdb.Error) -> bool:
-    """Whether an engine could not write, be it to its scratch files."""
-    return bool(_FAILED_WRITE.search(str(error))) or "max_temp_directory_size" in str(error)

@@ -69,18 +69,18 @@ def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> 
     return [nameless, anonymous]
 
 
-def label_flaws(label: Any, labels: Sequence[Any] | None) -> list[Flaw]:
-    """A label that is not among those given."""
+def label_flaws(label: Any, labels: Sequence[Any] | None, *, trusted: bool) -> list[Flaw]:
+    """A label that is not among those given, or those that trust was learned for."""
     if labels is None:
         return []
-    unknown = Flaw(
-        ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
-        f"column {label!r} must hold one of labels={list(labels)!r}",
-        "do not",
-        "Add what is missing to labels, or leave labels out to take all there are.",
-        LABEL,
-    )
-    return [unknown]
+    needed = f"column {label!r} must hold one of labels={list(labels)!r}"
+    what_to_do = "Add what is missing to labels, or leave labels out to take all there are."
+    if trusted:
+        known = engines.some(labels)
+        needed = f"column {label!r} must hold labels that trust was learned for, {known}"
+        what_to_do = "Learn trust from annotations that have them, or leave these rows out."
+    unknown = ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null()
+    return [Flaw(unknown, needed, "do not", what_to_do, LABEL)]
 
 
 def soft_flaws(label: Any, K: int) -> list[Flaw]:

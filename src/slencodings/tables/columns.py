@@ -5,16 +5,22 @@ Nothing here judges a value; `checks` does.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from numbers import Real
 from typing import Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.confidence import linear
 from slencodings.tables.engines import (
+    LABEL,
+    RELIABILITY,
     ROW,
+    STATED,
     Frame,
     is_missing,
     kind_of,
@@ -22,6 +28,7 @@ from slencodings.tables.engines import (
     prior,
     small,
 )
+from slencodings.tables.roles import Reading
 
 # A column per label; past this engines choke on their own queries.
 MOST_COLUMNS = 1000
@@ -36,6 +43,43 @@ class Number(NamedTuple):
     low: float
     high: float
     hint: str
+
+
+def stated(reading: Reading) -> tuple[Number, Callable[[Any], Any]]:
+    """What the annotators said of their doubt, and how it becomes uncertainty."""
+    uncertainty, confidence = reading.uncertainty, reading.confidence
+    scale = (0, 1) if reading.confidence_scale is None else reading.confidence_scale
+    if uncertainty is not None and confidence is not None:
+        raise ValueError(
+            "`uncertainty` and `confidence` say the same thing twice; both came. Pass one of them."
+        )
+    if confidence is None:
+        spec = 0.0 if uncertainty is None else uncertainty
+        hint = "If it is confidence on a scale, pass it as `confidence`, confidence_scale=(1, 5)."
+        return Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
+    if callable(scale):
+        return Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
+    try:
+        low, high = (float(end) for end in scale)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low != high):
+        raise ValueError(
+            "`confidence_scale` must be the two ends of the scale, or a map from confidence to "
+            f"uncertainty; {scale!r} came. For 1 (guessed) to 5 (sure): confidence_scale=(1, 5)."
+        )
+    hint = "Name the ends of the scale if they are others: confidence_scale=(1, 5)."
+    return (
+        Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
+        lambda c: linear(c, low=low, high=high),
+    )
+
+
+def reliability(reliability: Any) -> Number:
+    """What is said of the annotators by somebody else; full trust if nothing is."""
+    spec = 1.0 if reliability is None else reliability
+    hint = "Map a score such as kappa first: clip it to [0, 1]."
+    return Number("reliability", RELIABILITY, spec, 0.0, 1.0, hint)
 
 
 def identifier(schema: nw.Schema, name: str) -> nw.Expr:
@@ -198,8 +242,46 @@ def label_column(
     return column, None if labels is None else given
 
 
-def typed_labels(labels: Sequence[str], dtype: Any, column: str) -> list[Any]:
-    """Labels that were typed, which are text, in the type of their column."""
+def found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
+    """The labels that occur, in their order."""
+    values = small(frame.select(LABEL).unique())[LABEL]
+    found = [v for v in values if v is not None and v == v]
+    if not found:
+        raise ValueError(
+            f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
+            "Name the possible labels to get vacuous opinions all the same: labels=[...]."
+        )
+    return sorted(found, key=natural(found))
+
+
+def natural(labels: list[Any]) -> Any:
+    """Sort key: numbers written as text by value, all else as it is."""
+    digits = all(isinstance(v, str) and v.isdecimal() for v in labels)
+    return _by_value if digits else None
+
+
+def _by_value(text: str) -> tuple[int, str]:
+    return int(text), text
+
+
+def whole_numbers(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
+    """Whole numbers turn into floats where some are missing; turn them back."""
+    if not all(isinstance(v, float) and v.is_integer() for v in labels):
+        return frame, labels
+    # Dask has no whole numbers among nulls.
+    if not frame.implementation.is_dask():
+        frame = frame.with_columns(nw.col(LABEL).cast(nw.Int64))
+    return frame, [int(v) for v in labels]
+
+
+def typed_labels(reading: Reading, table: Any) -> Reading:
+    """The reading with labels, which were typed as text, in the type of their column."""
+    labels, column = reading.labels, reading.label
+    if labels is None or not isinstance(column, str):
+        return reading
+    dtype: Any = nw.from_native(table).collect_schema()[column]
+    if dtype.is_nested():  # Lists of probabilities have labels of any type.
+        return reading
     kinds: dict[Any, Callable[[str], Any]] = {
         nw.Boolean: lambda word: {"true": True, "false": False}[word.lower()],
         nw.Date: date.fromisoformat,
@@ -208,7 +290,7 @@ def typed_labels(labels: Sequence[str], dtype: Any, column: str) -> list[Any]:
     whole = int if dtype.is_integer() else float if dtype.is_numeric() else None
     read = whole or next((read for kind, read in kinds.items() if dtype == kind), str)
     try:
-        return [read(word) for word in labels]
+        return replace(reading, labels=[read(word) for word in labels])
     except (KeyError, ValueError) as error:
         raise ValueError(
             f"`labels` must be of the type of column {column!r}, {dtype}; {','.join(labels)} came."

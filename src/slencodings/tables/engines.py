@@ -6,7 +6,6 @@ arrays) or lazy Polars, and the result comes back as what they were.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -17,6 +16,8 @@ from typing import Any, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
+
+from slencodings.tables.roles import check_names
 
 Frame: TypeAlias = nw.LazyFrame[Any]
 GiveBack: TypeAlias = Callable[[Frame, dict[str, Any]], Any]
@@ -215,48 +216,12 @@ def _chosen(names: Sequence[str], wanted: Sequence[tuple[str, Any]]) -> list[str
     return list(dict.fromkeys(name for _, name in wanted))
 
 
-def check_names(names: Sequence[Any], wanted: Sequence[tuple[str, Any]]) -> None:
-    """Every wanted column is there, and no two columns differ by case alone."""
-    # pandas may name columns by numbers, too; nobody can want those.
-    names = [name for name in names if isinstance(name, str)]
-    for role, name in wanted:
-        if not isinstance(name, str) or not name:
-            raise ValueError(
-                f"`{role}` must be the name of a column, as text; {name!r} came. If the columns "
-                "have no such names, rename them first."
-            )
-        if name not in names:
-            near = difflib.get_close_matches(name, names, 1) or names[:1]
-            raise ValueError(
-                f"there is no column {name!r} for `{role}`; the columns are "
-                f"{', '.join(map(repr, names))}. Did you mean {role}={near[0]!r}?"
-                if names
-                else f"there is no column {name!r} for `{role}`; the table has no columns named by "
-                "text."
-            )
-    if pair := twins(names):
-        raise ValueError(
-            "column names must differ by more than case, which some engines ignore; "
-            f"{pair[0]!r} and {pair[1]!r} came. Rename one of them."
-        )
-
-
 def _check_dots(names: Sequence[str]) -> None:
     if name := next((name for name in names if "." in name), None):
         raise ValueError(
             f"Spark takes a dot in a column's name for a field of a column; {name!r} came. "
             f"Rename it first: table.withColumnRenamed({name!r}, {name.replace('.', '_')!r})."
         )
-
-
-def twins(names: Sequence[str]) -> tuple[str, str] | None:
-    """Two names that differ by case at most."""
-    seen: dict[str, str] = {}
-    for name in names:
-        if name.casefold() in seen:
-            return seen[name.casefold()], name
-        seen[name.casefold()] = name
-    return None
 
 
 def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) -> Frame:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 import narwhals as nw
 import numpy as np
@@ -24,7 +24,6 @@ from slencodings.choices import (
     Operator,
     Value,
     check_word,
-    words,
 )
 from slencodings.tables import sums
 from slencodings.tables.checks import Flaw, refuse_flaws
@@ -230,7 +229,7 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
             f"`base_rate` by row gives the wide form only; form={form!r} came. "
             "Pass one base rate per label instead."
         )
-    if form != "wide" and rows.item.casefold() in ("label", "dogmatic", *words(Value)):
+    if form != "wide" and rows.item.casefold() in ("label", "dogmatic", *get_args(Value)):
         raise ValueError(
             f"the item column needs a name of its own in the long form; {rows.item!r} came. "
             "Rename it, for example to 'item'."
@@ -270,8 +269,8 @@ def _plan(rows: Rows, fusing: Fusing) -> Plan:
         base_rate, smoothing = rows.trust.base_rate, 0.0
     if base_rate is not None or rows.priors:
         values = [*values, "base_rate"]
-    smoothing = check_smoothing(0.01 if smoothing is None else smoothing)
     _check_prior_weight(fusing.prior_weight)
+    smoothing = check_smoothing(0.01 if smoothing is None else smoothing)
     if operator == "constraint" and smoothing == 0:
         raise ValueError(
             "the constraint operator has no answer where certain annotations conflict; "

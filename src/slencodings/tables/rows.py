@@ -5,20 +5,17 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
-from slencodings.choices import Duplicates, Format, Missing, check_word
-from slencodings.confidence import linear
+from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import columns as col
 from slencodings.tables import engines
 from slencodings.tables.checks import (
-    Flaw,
     id_flaws,
     label_flaws,
     number_flaws,
@@ -36,46 +33,13 @@ from slencodings.tables.engines import (
     UNCERTAINTY,
     Frame,
 )
+from slencodings.tables.roles import Reading
 
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust
 
-# The roles that columns play.
-ROLES = ("item", "annotator", "label", "confidence", "uncertainty", "reliability")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How rows are read: which column plays which role, and what becomes of what is missing.
-
-    Attributes
-    ----------
-    item, label, annotator, uncertainty, confidence, reliability : as in `fuse_table`; of files,
-        those left out are found by name
-    confidence_scale : as in `fuse_table`, (0, 1) if not said; of files also "calibrated"
-    base_rate : K columns, or one of lists, where base rates are given by row
-    labels, missing, duplicates : as in `fuse_table`
-    format, question : of files, if their names and content do not tell; see `sle encode --help`
-    """
-
-    item: str | None = None
-    label: str | Sequence[str] | None = None
-    annotator: str | None = None
-    confidence: Any = None
-    uncertainty: Any = None
-    reliability: Any = None
-    confidence_scale: Any = None
-    base_rate: str | Sequence[str] | None = None
-    labels: Sequence[Any] | None = None
-    missing: Missing = "error"
-    duplicates: Duplicates = "all"
-    format: Format | None = None
-    question: str | None = None
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The column, columns or number for each role that is played."""
-        return {role: spec for role in ROLES if (spec := getattr(self, role)) is not None}
+# Past this, counting who said something twice costs more than the fusing itself.
+MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
 
 
 class Rows(NamedTuple):
@@ -105,18 +69,17 @@ def read_rows(
 
     `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt.
     """
+    label, base_rate = _names(reading.label), _names(reading.base_rate)
+    reading = replace(reading, label=label, base_rate=base_rate)
     check_word("missing", reading.missing, Missing)
     check_word("duplicates", reading.duplicates, Duplicates)
     if trust is not None:
         reading = _as_learned(reading, trust)
-    stated, to_uncertainty = _stated(reading)
-    numbers = [stated, _reliability(reading.reliability)]
-    label, base_rate = _names(reading.label), _names(reading.base_rate)
     item, annotator, labels = reading.item, reading.annotator, reading.labels
-    frame, give_back = engines.open_table(
-        table, _wanted(item, label, annotator, base_rate, numbers)
-    )
+    frame, give_back = engines.open_table(table, reading.wanted)
     schema = frame.collect_schema()
+    stated, to_uncertainty = col.stated(reading)
+    numbers = [stated, col.reliability(reading.reliability)]
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
     if trust is not None:
         labels = _trusted_names(trust, schema, annotator, None if soft else str(label), labels)
@@ -137,7 +100,8 @@ def read_rows(
     )
     if ordered or reading.duplicates in ("first", "last"):
         frame = _in_order(frame)
-    frame = _looked_up(frame, schema, mappings, annotator)
+    if mappings:
+        frame = _looked_up(frame, schema, mappings, annotator)
 
     K = len(labels or ())
     answered = [engines.probability(k) for k in range(K)] if soft else [LABEL]
@@ -145,20 +109,19 @@ def read_rows(
         frame,
         [
             *id_flaws(str(item), annotator, answered[0], reading.missing),
-            *(soft_flaws(label, K) if soft else [] if trust else label_flaws(label, labels)),
-            *(_untaught_labels(label, labels or []) if trust and not soft else []),
+            *(soft_flaws(label, K) if soft else label_flaws(label, labels, trusted=bool(trust))),
             *(prior_flaws(base_rate, K) if priors else []),
             *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
         ],
         answered[0],
     )
     if labels is None:
-        labels = _found_labels(frame, label, counts["rows"])
+        labels = col.found_labels(frame, label, counts["rows"])
     col.check_count(labels, counts["rows"])
     if soft:
         frame = _normalised(frame, answered)
     else:
-        frame, labels = _whole_numbers(frame, labels)
+        frame, labels = col.whole_numbers(frame, labels)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     certain = _certain(trust)
@@ -205,43 +168,6 @@ def _as_stated(confidence: Any) -> Any:
     return confidence
 
 
-def _stated(reading: Reading) -> tuple[col.Number, Callable[[Any], Any]]:
-    """What the annotators said of their doubt, and how it becomes uncertainty."""
-    uncertainty, confidence = reading.uncertainty, reading.confidence
-    scale = (0, 1) if reading.confidence_scale is None else reading.confidence_scale
-    if uncertainty is not None and confidence is not None:
-        raise ValueError(
-            "`uncertainty` and `confidence` say the same thing twice; both came. Pass one of them."
-        )
-    if confidence is None:
-        spec = 0.0 if uncertainty is None else uncertainty
-        hint = "If it is confidence on a scale, pass it as `confidence`, confidence_scale=(1, 5)."
-        return col.Number("uncertainty", STATED, spec, 0.0, 1.0, hint), lambda u: u
-    if callable(scale):
-        return col.Number("confidence", STATED, confidence, -float("inf"), float("inf"), ""), scale
-    try:
-        low, high = (float(end) for end in scale)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not (math.isfinite(low) and math.isfinite(high) and low != high):
-        raise ValueError(
-            "`confidence_scale` must be the two ends of the scale, or a map from confidence to "
-            f"uncertainty; {scale!r} came. For 1 (guessed) to 5 (sure): confidence_scale=(1, 5)."
-        )
-    hint = "Name the ends of the scale if they are others: confidence_scale=(1, 5)."
-    return (
-        col.Number("confidence", STATED, confidence, min(low, high), max(low, high), hint),
-        lambda c: linear(c, low=low, high=high),
-    )
-
-
-def _reliability(reliability: Any) -> col.Number:
-    """What is said of the annotators by somebody else; full trust if nothing is."""
-    spec = 1.0 if reliability is None else reliability
-    hint = "Map a score such as kappa first: clip it to [0, 1]."
-    return col.Number("reliability", RELIABILITY, spec, 0.0, 1.0, hint)
-
-
 def _in_order(frame: Frame) -> Frame:
     with_rows = engines.numbered(frame)
     if with_rows is None:
@@ -260,35 +186,11 @@ def _names(spec: Any) -> Any:
     return list(cast("Iterable[Any]", spec))
 
 
-def _wanted(
-    item: str | None,
-    label: str | Sequence[str],
-    annotator: str | None,
-    base_rate: str | Sequence[str] | None,
-    numbers: list[col.Number],
-) -> list[tuple[str, Any]]:
-    wanted: list[tuple[str, Any]] = [("item", item)]
-    wanted += [("annotator", annotator)] if annotator is not None else []
-    for role, spec in (("label", label), ("base_rate", base_rate or [])):
-        wanted += [(role, name) for name in (spec if isinstance(spec, list) else [spec])]
-    return wanted + [(n.name, n.spec) for n in numbers if isinstance(n.spec, str)]
-
-
-def _whole_numbers(frame: Frame, labels: list[Any]) -> tuple[Frame, list[Any]]:
-    """Whole numbers turn into floats where some are missing; turn them back."""
-    if not all(isinstance(v, float) and v.is_integer() for v in labels):
-        return frame, labels
-    # Dask has no whole numbers among nulls.
-    if not frame.implementation.is_dask():
-        frame = frame.with_columns(nw.col(LABEL).cast(nw.Int64))
-    return frame, [int(v) for v in labels]
-
-
 def _looked_up(
     frame: Frame, schema: nw.Schema, mappings: list[col.Number], annotator: str | None
 ) -> Frame:
     """The frame with what mappings know of each annotator."""
-    if mappings and ROW not in frame.collect_schema().names():
+    if ROW not in frame.collect_schema().names():
         # Looking up need not keep the order of rows.
         frame = engines.numbered(frame) or frame
     for value in mappings:
@@ -318,28 +220,6 @@ def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) 
         col.check_range(value, given, f" for {name!r}")
 
 
-def _found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
-    found = [
-        v for v in engines.small(frame.select(LABEL).unique())[LABEL] if v is not None and v == v
-    ]
-    if not found:
-        raise ValueError(
-            f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
-            "Name the possible labels to get vacuous opinions all the same: labels=[...]."
-        )
-    return sorted(found, key=natural(found))
-
-
-def natural(labels: list[Any]) -> Any:
-    """Sort key: numbers written as text by value, all else as it is."""
-    digits = all(isinstance(v, str) and v.isdecimal() for v in labels)
-    return _by_value if digits else None
-
-
-def _by_value(text: str) -> tuple[int, str]:
-    return int(text), text
-
-
 def _trusted_names(
     trust: Trust, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
 ) -> Any:
@@ -360,17 +240,6 @@ def _trusted_names(
             f"{engines.some(labels)} came. Leave labels out."
         )
     return known["labels"]
-
-
-def _untaught_labels(label: Any, labels: Sequence[Any]) -> list[Flaw]:
-    untaught = Flaw(
-        ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null(),
-        f"column {label!r} must hold labels that trust was learned for, {engines.some(labels)}",
-        "do not",
-        "Learn trust from annotations that have them, or leave these rows out.",
-        LABEL,
-    )
-    return [untaught]
 
 
 def _certain(trust: Trust | None) -> float:
@@ -406,7 +275,7 @@ def _without_duplicates(
             "Pass annotator='COLUMN'."
         )
     if duplicates == "error":
-        count, example = count_duplicates(frame, answered[0])
+        count, example = _count_duplicates(frame, answered[0])
         if count:
             raise ValueError(
                 f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
@@ -423,7 +292,16 @@ def _without_duplicates(
     return _silent(frame, answered, other).drop("sle_labelled", "sle_kept")
 
 
-def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
+def count_repeated(rows: Rows) -> int | None:
+    """How many rows repeat an earlier (item, annotator) pair; None if that takes too long."""
+    if rows.counts["rows"] > MOST_ROWS_TO_COUNT_DUPLICATES:
+        return None
+    first = engines.probability(0) if rows.soft else LABEL
+    rows.counts["repeated"], _ = _count_duplicates(rows.frame, first)
+    return rows.counts["repeated"]
+
+
+def _count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
     """How many labelled rows repeat an earlier (item, annotator), and one such pair."""
     labelled = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
     pairs = labelled.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
@@ -431,3 +309,13 @@ def count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
     (count,) = engines.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
     example = engines.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
     return int(count or 0), (example[ITEM][0], example[ANNOTATOR][0])
+
+
+def tell(rows: Rows, name: str, files: int, say: Callable[[str, str], None]) -> None:
+    """Tell how much was read."""
+    K = len(rows.labels)
+    names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
+    several = f"{files:,} files, " if files > 1 else ""
+    say("read", f"{name}: {several}{rows.counts['rows']:,} rows, {K} labels: {names}")
+    if rows.counts["unlabelled"]:
+        say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")

@@ -42,8 +42,8 @@ from slencodings.tables.engines import (
     probability,
     renamed,
     stacked,
-    twins,
 )
+from slencodings.tables.roles import twins
 from slencodings.tables.rows import Rows
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from slencodings.annotations import Annotations
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.fuse import MOST_MEANT
-from slencodings.tables.rows import Reading
+from slencodings.tables.roles import Reading
 from slencodings.trust import objective
 from slencodings.trust.objective import Floats, Parts, Ridge
 from slencodings.trust.value import Trust

@@ -8,12 +8,8 @@ from typing import Any
 import narwhals as nw
 
 from slencodings.tables.columns import identifier
-from slencodings.tables.engines import (
-    ANNOTATOR,
-    ITEM,
-    check_names,
-    open_table,
-)
+from slencodings.tables.engines import ANNOTATOR, ITEM, open_table
+from slencodings.tables.roles import check_names
 
 # A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
 # then x -> x**5 modulo P takes every number to another one.

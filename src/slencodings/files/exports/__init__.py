@@ -10,9 +10,9 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
-from slencodings.choices import Layout, Tool, check_word, words
+from slencodings.choices import Layout, Tool, check_word
 from slencodings.files.exports import tables
 from slencodings.files.exports.answers import Export, Reader, tabulate
 from slencodings.files.exports.label_studio import to_label_studio
@@ -22,15 +22,13 @@ from slencodings.files.exports.memory import records_in
 __all__ = ["FORMATS", "Export", "read_export", "recognise", "to_label_studio"]
 
 # What `format` may be.
-FORMATS = words(Literal[Tool, Layout])
-
-
-def _reader(tool: str) -> Reader:
-    return import_module(f"{__name__}.{tool.replace('-', '_')}").READER
+FORMATS = get_args(Literal[Tool, Layout])
 
 
 # The most particular first: a record is of the first tool that knows it.
-READERS = {tool: _reader(tool) for tool in words(Tool)}
+READERS: dict[str, Reader] = {
+    tool: import_module(f"{__name__}.{tool.replace('-', '_')}").READER for tool in get_args(Tool)
+}
 # How many records are looked at to tell what a file is, and how large the first may be.
 LOOKED_AT, LARGEST_FIRST = 50, 1 << 24
 
@@ -52,8 +50,9 @@ def recognise(path: str | Path) -> str | None:
     """
     # What cannot be read is no export here; whoever reads it says what is wrong with it.
     with suppress(ValueError, OSError):
-        _, found = _look(records(parts(Path(path))[0], str(path), LARGEST_FIRST))
-        return found and found.tool
+        for record in islice(records(parts(Path(path))[0], str(path), LARGEST_FIRST), LOOKED_AT):
+            if found := _dialect(record.value):
+                return found.tool
     return None
 
 
@@ -141,7 +140,7 @@ def read_export(
     first, found = _look(stream(name))
     if first is None:
         raise ValueError(f"{name} has no records. Export it again.")
-    if format in words(Layout):
+    if format in get_args(Layout):
         who = f"{name} ({format})"
         if format == "wide":
             return tables.wide(stream(who), who, item, annotators)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from slencodings.files.exports.fields import is_nothing
 from slencodings.files.exports.load import Json, Name, Object, Record, shown
-from slencodings.files.formats import find_columns, listed
+from slencodings.tables.roles import find_columns, listed
 
 T = TypeVar("T")
 

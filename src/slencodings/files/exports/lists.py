@@ -9,7 +9,7 @@ from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, person
 from slencodings.files.exports.load import Object, Record, shown
 from slencodings.files.exports.tables import item_column
-from slencodings.files.formats import listed
+from slencodings.tables.roles import listed
 
 ANNOTATORS = ("annotators", "annotator_ids", "workers", "worker_ids")
 LABELS = ("annotations", "labels", "answers", "label")

@@ -10,7 +10,7 @@ from typing import Any
 from slencodings.files.exports.answers import MOST_ROWS, Export, export
 from slencodings.files.exports.fields import identity, is_nothing
 from slencodings.files.exports.load import Json, Name, Record, shown
-from slencodings.files.formats import find_columns, listed
+from slencodings.tables.roles import find_columns, listed
 
 
 def item_column(names: Sequence[str]) -> str | None:

@@ -1,0 +1,465 @@
+"""Files as one table: of which format they are, which columns they have, and of what type."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import io
+import json
+import shlex
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial, reduce
+from itertools import groupby
+from pathlib import Path, PurePath
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+import duckdb
+
+from slencodings.choices import Format, TableFormat
+from slencodings.files.locate import SUFFIXES, Connection, Source
+from slencodings.files.write import literal
+from slencodings.progress import Say
+from slencodings.tables.columns import typed_labels
+from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns
+
+Relation: TypeAlias = duckdb.DuckDBPyRelation
+# Called when a step begins: its name, how much there is to do if that is known, and of what; and
+# again with how much is done, where that is not for DuckDB to say.
+Step: TypeAlias = Callable[..., None]
+
+# What other programs write in a column of numbers where there is none.
+NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
+# The types of JSON values that one column can hold, and the column's type.
+JSON_TYPES = (
+    ({"VARCHAR"}, "VARCHAR"),
+    ({"BIGINT", "UBIGINT"}, "BIGINT"),
+    ({"BIGINT", "UBIGINT", "DOUBLE"}, "DOUBLE"),
+    ({"BOOLEAN"}, "BOOLEAN"),
+    ({"ARRAY"}, "DOUBLE[]"),
+)
+_LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
+# How much of a file is looked at to tell what it is.
+HEAD = 1 << 16
+
+
+def read(
+    connection: Connection,
+    source: Source,
+    reading: Reading,
+    *,
+    trusted: bool = False,
+    say: Say,
+    step: Step,
+) -> tuple[Relation, Reading]:
+    """The columns that play a role, as a relation, and the reading that says which they are.
+
+    `trusted`: trust says how reliable annotators are, so a column of that is not looked for.
+    """
+    size = sum(Path(file).stat().st_size for file in source.files) if source.local else None
+    step("reading", size and size / 1e6, "MB")
+    for file in source.files if source.local else ():
+        if is_store(connection, Path(file)):
+            name = PurePath(file).name
+            raise ValueError(
+                f"annotations are needed; {name} is a store of evidence, which has only their "
+                f"sums. Its opinions: sle encode {shlex.quote(name)} -o OUT"
+            )
+    table = scan(connection, source, reading.format)
+    reading = choose_columns(table.names, reading, trusted=trusted, say=say)
+    numbers = number_columns(reading)
+    relation = table.pick([name for _, name in reading.wanted], numbers)
+    if table.format != "parquet":
+        connection.execute("CREATE TABLE crowd AS FROM relation")
+        relation = connection.table("crowd")
+    relation = typed(relation, numbers)
+    return relation, reading if reading.labels is None else typed_labels(reading, relation)
+
+
+def is_store(connection: Connection, path: Path) -> bool:
+    """Whether a file is a store of evidence, of whatever kind."""
+    with path.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            return False
+    with suppress(duckdb.Error):  # Whoever reads it says what is wrong with it.
+        return "store" in metadata(connection, path)
+    return False
+
+
+def metadata(connection: Connection, path: Path) -> dict[str, Any]:
+    """What we have written about a Parquet file into itself; nothing if it is not ours."""
+    query = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'slencodings'"
+    found = connection.execute(query, [glob.escape(str(path))]).fetchall()
+    return json.loads(found[0][0]) if found else {}
+
+
+def scan(connection: Connection, source: Source, asked: Format | None = None) -> Table:
+    """A lazy table over files, and what each of them has."""
+    format = common_format(source, asked)
+    schemas: dict[str, dict[str, str]] = {}
+    parts: list[Relation] = []
+    look = partial(_head, connection, source.local, format)
+    # DuckDB wants the same columns in all names of folders that it reads at once.
+    for (head, _), run in groupby(source.files, lambda file: (look(file), _folder_columns(file))):
+        files = list(run)
+        keys: dict[str, list[str]] = {}
+        if format in _LINES:
+            keys = _json_keys(connection, files, format, head)
+            head = head._replace(names=tuple(sorted({k for each in keys.values() for k in each})))
+        part = _read_files(connection, files, format, head, folders=source.folders)
+        parts.append(part)
+        types = dict(zip(part.columns, map(str, part.types), strict=True))
+        for file in files:
+            # A key may be missing from some rows of a JSON file, but not from all.
+            lacks: set[str] = set(head.names) - set(keys[file]) if keys else set()
+            schemas[file] = {name: type for name, type in types.items() if name not in lacks}
+    return Table(format, schemas, parts)
+
+
+class Table(NamedTuple):
+    """Files as one table, whose columns may differ where nobody reads them.
+
+    Attributes
+    ----------
+    format : of all files
+    schemas : for each file its columns and their types
+    parts : one for each run of files that have the same columns
+    """
+
+    format: TableFormat
+    schemas: dict[str, dict[str, str]]
+    parts: list[Relation]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of all files."""
+        return list(dict.fromkeys(name for schema in self.schemas.values() for name in schema))
+
+    def pick(self, names: Iterable[str], numbers: Sequence[str] = ()) -> Relation:
+        """Some columns, which must be alike in all files; those of no file are left to others.
+
+        Of JSON, numbers stay text here, as they are in a CSV file.
+        """
+        names = list(dict.fromkeys(names))
+        common_types(self.schemas, names)
+        picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
+        relation = reduce(lambda rows, part: rows.union(part), picked)
+        return _from_json(relation, numbers) if self.format in _LINES else relation
+
+
+def common_types(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
+    """The types of columns, which must be there in all files and of one type."""
+    types: dict[str, str] = {}
+    for name in names:
+        found: dict[str | None, list[str]] = {}
+        for file, schema in schemas.items():
+            found.setdefault(schema.get(name), []).append(file)
+        if len(found) > 1:
+            came = [
+                f"{'missing' if type is None else type} in {len(these)}, such as {these[0]}"
+                for type, these in sorted(found.items(), key=lambda kind: -len(kind[1]))
+            ]
+            raise ValueError(
+                f"column {name!r} must be alike in all {len(schemas)} files; it is "
+                f"{'; '.join(came)}. Leave out or repair the files that differ."
+            )
+        types[name] = str(next(iter(found)))
+    return types
+
+
+def _folder_columns(file: str) -> list[str]:
+    return [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
+
+
+def common_format(source: Source, asked: Format | None = None) -> TableFormat:
+    """The one format of all files: as asked, by their names, or else by how they begin."""
+    if asked in get_args(TableFormat):
+        return cast("TableFormat", asked)
+    look_into = (lambda file: format_of(Path(file))) if source.local else format_by_name
+    found = {look_into(file): file for file in reversed(source.files)}
+    if None in found:
+        raise ValueError(
+            f"the names of files must say their format, {', '.join(SUFFIXES)}; "
+            f"{found[None]!r} does not. Name the `format`."
+        )
+    if len(found) > 1:
+        came = " and ".join(f"{file} is {str(f).upper()}" for f, file in sorted(found.items()))
+        raise ValueError(
+            f"all files must be of one format; {came}. Name those of one kind with a pattern, "
+            "such as 'folder/*.parquet'."
+        )
+    return cast("TableFormat", next(iter(found)))
+
+
+def format_of(path: Path) -> TableFormat:
+    """The format of a file, by its name or else by how it begins."""
+    if known := format_by_name(str(path)):
+        return known
+    head = beginning(path)
+    if head[:4] == b"PAR1":
+        return "parquet"
+    first = text_of(path, head).lstrip()[:1]
+    return "jsonl" if first == "{" else "json" if first == "[" else "csv"
+
+
+def format_by_name(file: str) -> TableFormat | None:
+    """The format that the name of a file says, if it does."""
+    suffixes = [s.lower() for s in PurePath(file).suffixes[-2:] if s.lower() != ".gz"]
+    known = {f".{f}": f for f in get_args(TableFormat)} | {".pq": "parquet", ".ndjson": "jsonl"}
+    return cast("TableFormat | None", known.get(suffixes[-1])) if suffixes else None
+
+
+class Head(NamedTuple):
+    """How a file is to be read: whether it is packed, and the delimiter and columns of CSV."""
+
+    compression: Literal["gzip", "none", "auto_detect"]
+    delimiter: str = ""
+    names: tuple[str, ...] = ()
+
+
+def _head(connection: Connection, local: bool, format: TableFormat, file: str) -> Head:
+    """How a file is to be read; files with the same head are read together."""
+    if local:
+        head = look(Path(file), format)
+    elif format in ("csv", "tsv"):
+        query = "SELECT Delimiter, [c.name FOR c IN Columns] FROM sniff_csv(?)"
+        delimiter, names = connection.execute(query, [glob.escape(file)]).fetchall()[0]
+        head = Head("auto_detect", delimiter, tuple(names))
+    else:
+        head = Head("auto_detect")
+    if format == "parquet":
+        relation = connection.read_parquet(glob.escape(file), hive_partitioning=False)
+        head = head._replace(names=(*relation.columns, *map(str, relation.types)))
+    return head
+
+
+def look(path: Path, format: TableFormat) -> Head:
+    """Tell how a file on this machine is to be read by how it begins, or refuse it."""
+    packed = is_gzip(path)
+    if format == "parquet":
+        if packed:
+            raise ValueError(
+                f"{path.name} is a gzipped Parquet file, which cannot be read in parts. "
+                f"Unpack it first: gunzip {path.name}"
+            )
+        return Head("none")
+    head, compression = beginning(path), "gzip" if packed else "none"
+    text = text_of(path, head)
+    if format in _LINES:
+        _check_json(path, head, text)
+        return Head(compression)
+    delimiter, names = header(path.name, text, "\t" if format == "tsv" else ",;\t|")
+    return Head(compression, delimiter, tuple(names))
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file, unpacked."""
+    try:
+        with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+            return file.read(HEAD)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path.name} is gzipped and damaged: {error}. Copy or download it again."
+        ) from error
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether a file is gzipped, whatever its name."""
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def text_of(path: Path, head: bytes) -> str:
+    """The first bytes of a file as text, whole lines if there are any."""
+    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if b"\x00" in head and not wide:
+        raise ValueError(
+            f"{path.name} must be CSV, TSV, Parquet or JSONL; it is a binary file of another kind "
+            f"(it begins with {head[:8]!r}). Export it to one of these first."
+        )
+    try:
+        return (head[: head.rfind(b"\n") + 1] or head).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path.name} must be UTF-8; line {line} is not (it has {head[error.start :][:1]!r}). "
+            + convert(path.name, "UTF-16" if wide else "LATIN1")
+        ) from error
+
+
+def convert(name: str, encoding: str = "LATIN1") -> str:
+    """What to type to make a file UTF-8."""
+    return f"Convert it first: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
+
+
+def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
+    """The delimiter and the column names of a CSV file, from its first line."""
+    first = text.split("\n", 1)[0]
+    delimiter = max(delimiters, key=first.count)
+    lines = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter)
+    names: list[str] = next(lines, [])
+    if not any(names):
+        raise ValueError(f"the first line of {name} must name the columns; it is empty.")
+    # An index without a name is what pandas puts first.
+    names = [column or f"column{i}" for i, column in enumerate(names)]
+    for column in names:
+        if names.count(column) > 1:
+            raise ValueError(
+                f"column names must differ; {column!r} came {names.count(column)} times in "
+                f"{name}. Rename all but one."
+            )
+    check_names(names, [])
+    return delimiter, names
+
+
+def _check_json(path: Path, head: bytes, text: str) -> None:
+    """Refuse what DuckDB would not explain, and an array cut off after a comma, which it reads."""
+    if head.startswith(b"\xef\xbb\xbf"):
+        raise ValueError(
+            f"{path.name} begins with a byte order mark, which JSON must not have. "
+            f"Cut it off first: tail -c +4 {path.name} > clean-{path.name}"
+        )
+    if is_gzip(path) or text.lstrip()[:1] != "[":
+        return
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - HEAD))
+        end = file.read().rstrip()[-1:]
+    if end != b"]":
+        raise ValueError(
+            f"{path.name} is cut off: a JSON array ends with ]; {end.decode(errors='replace')!r} "
+            "came. Copy or download it again."
+        )
+
+
+def _json_keys(
+    connection: Connection, files: Sequence[str], format: TableFormat, head: Head
+) -> dict[str, list[str]]:
+    """The keys of the JSON objects in each file."""
+    names: Any = [glob.escape(file) for file in files]
+    whole = connection.read_json(
+        names,
+        format=_LINES[format],
+        compression=head.compression,
+        records="false",
+        columns={"json": "JSON"},
+        filename=True,
+    )
+    rows = whole.project("filename, unnest(json_keys(json)) AS key").distinct().order("key")
+    found: dict[str, list[str]] = {file: [] for file in files}
+    for file, key in rows.fetchall():
+        found[file].append(key)
+    for file, keys in found.items():
+        if not keys:
+            name = PurePath(file).name
+            raise ValueError(f"{name} must hold JSON objects, one each annotation; none came.")
+        check_names(keys, [])
+    return found
+
+
+def _read_files(
+    connection: Connection,
+    files: Sequence[str],
+    format: TableFormat,
+    head: Head,
+    *,
+    folders: bool = False,
+) -> Relation:
+    """A lazy relation over files that have the same head; `folders` may hold columns as well.
+
+    Text stays text, so that the item 007 stays 007.
+    """
+    names: Any = [glob.escape(file) for file in files]
+    hive: dict[str, Any] = {"hive_partitioning": folders, "hive_types_autocast": False}
+    if format == "parquet":
+        listed = ", ".join(map(literal, names))
+        how = ", ".join(f"{option} = {value}" for option, value in hive.items())
+        return connection.sql(f"FROM read_parquet([{listed}], {how})")
+    hive["compression"] = head.compression
+    if format in _LINES:
+        columns = dict.fromkeys(head.names, "JSON")
+        return connection.read_json(names, format=_LINES[format], columns=columns, **hive)
+    # All is said here, because DuckDB guesses another delimiter when one row is ragged.
+    return connection.read_csv(
+        names,
+        header=True,
+        auto_detect=False,
+        columns=dict.fromkeys(head.names, "VARCHAR"),
+        delimiter=head.delimiter,
+        quotechar='"',
+        escapechar='"',
+        **hive,
+    )
+
+
+def _from_json(relation: Relation, numbers: Sequence[str]) -> Relation:
+    """JSON values as plain columns; numbers stay text here, as they do from a CSV file.
+
+    Values of several types are refused: 1 and "1" are two items, and no column holds both.
+    """
+    # What names of folders hold is text already.
+    found = zip(relation.columns, map(str, relation.types), strict=True)
+    coded = [name for name, type in found if type == "JSON"]
+    types = ", ".join(f"list(DISTINCT json_type({quote(n)}))" for n in coded) or "1"
+    plain = [quote(name) for name in relation.columns if name not in coded]
+    for name, found in zip(coded, relation.aggregate(types).fetchall()[0], strict=False):
+        came = {t for t in found or () if t not in (None, "NULL")}
+        type = next((type for allowed, type in JSON_TYPES if came <= allowed), None)
+        if name in numbers:
+            type = "VARCHAR"
+        if type is None:
+            raise ValueError(_mixed(relation, name))
+        plain.append(f"CAST({quote(name)}->>'$' AS {type}) AS {quote(name)}")
+    return relation.project(", ".join(plain))
+
+
+def _mixed(relation: Relation, name: str) -> str:
+    words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
+    x = quote(name)
+    rows = relation.project(f"row_number() OVER () - 1 AS row, {x} AS x, json_type({x}) AS type")
+    found = rows.filter("type <> 'NULL'").aggregate(
+        "type, count(*), min(row), arg_min(x, row)", "type"
+    )
+    came = [
+        f"{count} rows with {words.get(type, 'numbers')}, first {value} at row {row} (from 0)"
+        for type, count, row, value in sorted(found.fetchall(), key=lambda kind: kind[2])
+    ]
+    return (
+        f"column {name!r} must hold values of one type; {'; '.join(came)} came. "
+        'Write them all alike, for example as text: "1".'
+    )
+
+
+def number_columns(reading: Reading) -> list[str]:
+    """The columns that must hold numbers."""
+    numbers = {*NUMBERS, "label"} if isinstance(reading.label, list) else {*NUMBERS}
+    return [name for role, name in reading.wanted if role in numbers]
+
+
+def typed(relation: Relation, numbers: Sequence[str]) -> Relation:
+    """The relation with text turned into numbers in some columns; other words are refused."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for name in numbers:
+        if types.get(name) != "VARCHAR":
+            continue
+        text, none = quote(name), ", ".join(f"'{word}'" for word in NO_NUMBER)
+        number = f"TRY_CAST({text} AS DOUBLE)"
+        wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
+        numbered = relation.project(
+            f"row_number() OVER () - 1 AS row, {text} AS value, {wrong} AS wrong"
+        )
+        bad = numbered.filter("wrong")
+        count, row, value = bad.aggregate("count(*), min(row), arg_min(value, row)").fetchall()[0]
+        if count:
+            raise ValueError(
+                f"column {name!r} must hold numbers; {count} rows do not, first {value!r} at row "
+                f"{row} (from 0). Map its words to numbers first, or name another column."
+            )
+        relation = relation.project(f"* REPLACE ({number} AS {text})")
+    return relation
+
+
+def quote(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
