@@ -111,7 +111,7 @@ PRIORS = ["a0", "a1", "a2"]
 SKILLS = {"ann": 1.0, "bob": 0.8, "cem": 0.0, "dan": 0.35}
 
 
-def crowd(rows: int = 48, seed: int = 5) -> Columns:
+def crowd_table(rows: int = 48, seed: int = 5) -> Columns:
     """Annotations of all kinds: certain, vacuous and worthless ones, some missing.
 
     Item "lone" has one annotation, and the last item has none but a missing one.

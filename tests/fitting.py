@@ -28,7 +28,7 @@ def rows(n=40, K=3, seed=0):
     return X, X[:, :K].argmax(axis=1)
 
 
-def crowd(y, *, per_item=3, seed=0, K=3):
+def crowd_of(y, *, per_item=3, seed=0, K=3):
     """Annotators who are right three times out of four; item i is called `item-i`."""
     rng = np.random.default_rng(seed)
     item = np.repeat(np.arange(len(y)), per_item)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -19,6 +20,7 @@ ANY = UNSURE | st.just(0.0)
 # Certain or far from it: between the two a limit has not been reached.
 CERTAIN_OR_NOT = st.floats(0.05, 1.0) | st.just(0.0)
 
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 SOURCES = st.integers(1, 6) | st.just(40)
 LABELS = st.integers(2, 6)
 BATCHES = st.sampled_from([(), (1,), (3,), (2, 2)])
@@ -109,6 +111,15 @@ def _assert_arrays_close(actual: Any, expected: Any, tol: float, name: str) -> N
 def assert_relatively_close(actual: Any, expected: Any, tol: float = 1e-12) -> None:
     """Each number is equal to `tol` of itself, however small."""
     np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=tol, atol=0)
+
+
+def assert_same_row(one: Any, two: Any, *, but: Any = (), tol: float = 1e-12) -> None:
+    """Two rows by name are equal, numbers to `tol`; what is in `but` may differ."""
+    assert one.keys() == two.keys()
+    for name in one.keys() - set(but):
+        value = one[name]
+        expected = pytest.approx(value, abs=tol) if isinstance(value, float) else value
+        assert two[name] == expected, name
 
 
 def assert_is_opinion(opinion: Opinion, tol: float = 1e-12) -> None:

@@ -2,31 +2,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crowds import by_chance
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from slencodings import check, discount, encode, fuse, smooth
 from slencodings.aggregate import Aggregate, certainty, majority_vote, sle, soft_vote
 from slencodings.annotations import Annotations
 from slencodings.metrics import held_out_log_loss
 
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
-
-def crowd(rng, *, N=4, M=3, K=3, R=12, soft=False, uncertainty=None):
-    """R annotations scattered over items and annotators, so that some may have none."""
-    y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
-    if uncertainty is None:
-        uncertainty = rng.choice([0, 1, 1e-9, rng.random()], R)
-    return Annotations(
-        item=rng.integers(0, N, R),
-        annotator=rng.integers(0, M, R),
-        y=y,
-        uncertainty=np.broadcast_to(np.asarray(uncertainty, float), (R,)),
-        items=np.arange(N),
-        annotators=np.asarray([f"annotator {m}" for m in range(M)]),
-        labels=np.asarray(["yes", "no", "maybe", "never"][:K]),
-    )
+def doubtful(rng, *, R=12, **how):
+    """Few annotations: certain, vacuous, nearly certain, and of one doubt between."""
+    uncertainty = rng.choice([0, 1, 1e-9, rng.random()], R)
+    return by_chance(rng, N=4, M=3, R=R, uncertainty=uncertainty, **how)
 
 
 def votes(*labels, K=2, N=1):
@@ -59,7 +49,7 @@ def encode_densely(annotations, r, smoothing, base_rate):
 
 @given(seeds, st.booleans(), st.sampled_from([0, 0.01, 0.5]), st.integers(1, 4), st.integers(1, 15))
 def test_sle_is_encode_discount_smooth_fuse(rng, soft, smoothing, K, R):
-    annotations = crowd(rng, K=K, R=R, soft=soft)
+    annotations = doubtful(rng, K=K, R=R, soft=soft)
     a = rng.dirichlet(np.ones(K))
     for r in (rng.choice([0, 1, rng.random()], 3), rng.random(R), 1.0, 0.7):
         per_row = annotations.per_annotation(r)
@@ -72,7 +62,7 @@ def test_sle_is_encode_discount_smooth_fuse(rng, soft, smoothing, K, R):
 
 @given(seeds, st.booleans())
 def test_sle_without_doubt_is_soft_voting(rng, soft):
-    annotations = crowd(rng, soft=soft, uncertainty=0)
+    annotations = by_chance(rng, N=4, M=3, R=12, soft=soft)
     opinion = sle(annotations, smoothing=0)
     annotated = np.isin(annotations.items, annotations.item)
     np.testing.assert_allclose(opinion.probability, soft_vote(annotations).probability, atol=1e-15)
@@ -107,7 +97,7 @@ def test_sle_takes_the_smallest_doubt_there_is():
 def test_sle_adds_up_a_hundred_thousand_annotations_of_one_item():
     rng = np.random.default_rng(0)
     R = 10**5
-    annotations = crowd(rng, N=1, R=R, uncertainty=rng.random(R))
+    annotations = by_chance(rng, N=1, M=3, R=R, uncertainty=rng.random(R))
     said = smooth(encode(annotations.vectors, annotations.uncertainty), 0.01)
     got = sle(annotations)
     assert_same_opinion(got.rows(0), fuse(said))
@@ -115,8 +105,10 @@ def test_sle_adds_up_a_hundred_thousand_annotations_of_one_item():
 
 
 def test_reliability_may_be_a_mapping_and_so_may_the_base_rate():
-    annotations = crowd(np.random.default_rng(0))
-    r = {"annotator 0": 0.1, "annotator 1": 0.5, "annotator 2": 0.9}
+    annotations = doubtful(np.random.default_rng(0))
+    names = np.asarray(["ann", "bob", "cy"])
+    annotations = replace(annotations, annotators=names, labels=np.asarray(["yes", "no", "maybe"]))
+    r = {"ann": 0.1, "bob": 0.5, "cy": 0.9}
     a = {"maybe": 0.2, "no": 0.3, "yes": 0.5}
     assert_same_opinion(
         sle(annotations, reliability=r, base_rate=a),
@@ -126,7 +118,7 @@ def test_reliability_may_be_a_mapping_and_so_may_the_base_rate():
 
 @given(seeds, st.booleans(), st.sampled_from([0, 0.01]))
 def test_certainty_is_what_held_out_loss_asks_for(rng, soft, smoothing):
-    annotations = crowd(rng, soft=soft)
+    annotations = doubtful(rng, soft=soft)
     r = rng.random(3)
     c = certainty(annotations, reliability=r, smoothing=smoothing)
     got = held_out_log_loss(annotations.item, annotations.y, c, n_labels=3, each=True)
@@ -176,7 +168,7 @@ def test_a_base_rate_that_is_none_is_refused(base_rate, words):
 
 @given(seeds, st.booleans())
 def test_soft_vote_is_the_mean_of_the_labels(rng, soft):
-    annotations = crowd(rng, soft=soft)
+    annotations = doubtful(rng, soft=soft)
     got = soft_vote(annotations)
     assert isinstance(got, Aggregate)
     assert got.reliability is None
@@ -189,7 +181,7 @@ def test_soft_vote_is_the_mean_of_the_labels(rng, soft):
 
 @given(seeds, st.booleans(), st.sampled_from(["first", "random", "soft"]))
 def test_majority_vote_keeps_a_label_that_leads(rng, soft, ties):
-    annotations = crowd(rng, R=6, soft=soft)
+    annotations = doubtful(rng, R=6, soft=soft)
     share = soft_vote(annotations).probability
     got = majority_vote(annotations, ties=ties, rng=rng)
     np.testing.assert_allclose(got.probability.sum(-1), 1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from learning import crowd, make, odd_crowds, one_item, shuffled
+from crowds import crowd, make, odd_crowds, one_item, shuffled
 
 from slencodings import Opinion, aggregate, check, from_table
 from slencodings.aggregate import Aggregate, Alpha
@@ -231,7 +231,7 @@ def found_in(m, kind, at):
     return found(m, CROWDS[kind][at])
 
 
-def assert_same(got, expected, tolerance, back=None):
+def assert_same_found(got, expected, tolerance, back=None):
     """`back` has the new place of each old item, annotator and label."""
     assert got.keys() == expected.keys()
     for name, (x, axes) in got.items():
@@ -245,7 +245,7 @@ def assert_same(got, expected, tolerance, back=None):
 def assert_holds(m, property, kind):
     for at, a in enumerate(CROWDS[kind]):
         other, back = PROPERTIES[property](a, np.random.default_rng(at))
-        assert_same(found(m, other), found_in(m, kind, at), m.tolerance, back)
+        assert_same_found(found(m, other), found_in(m, kind, at), m.tolerance, back)
 
 
 def with_properties(pairs):
@@ -317,7 +317,7 @@ def read(naming, kind):
 @every_method
 @pytest.mark.parametrize("naming", NAMES)
 def test_names_may_be_of_any_kind(naming, m, kind):
-    assert_same(found(m, read(naming, kind)), found_in(m, kind, 1), m.tolerance)
+    assert_same_found(found(m, read(naming, kind)), found_in(m, kind, 1), m.tolerance)
 
 
 # Confidence
@@ -328,10 +328,10 @@ def test_who_does_not_weigh_confidence_never_looks_at_it(m):
     for at, a in enumerate(CROWDS["unsure"]):
         sure = found(m, replace(a, uncertainty=np.zeros(len(a.item))))
         if "doubt" in m.but and m.name != "sle":
-            assert_same(sure, found_in(m, "unsure", at), 0)
+            assert_same_found(sure, found_in(m, "unsure", at), 0)
         else:
             with pytest.raises(AssertionError):
-                assert_same(sure, found_in(m, "unsure", at), m.tolerance)
+                assert_same_found(sure, found_in(m, "unsure", at), m.tolerance)
 
 
 # What comes out

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crowds import by_chance
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from slencodings.aggregate.agreement import (
     Alpha,
@@ -24,18 +26,15 @@ ORACLE = json.loads((Path(__file__).parent / "data" / "agreement.json").read_tex
 RTE = Path(__file__).parents[2] / "shared/datasets/rte/all_collected_data/rte.standardized.tsv"
 PER_ANNOTATOR = [share_of_agreement, g_index, pairwise_kappa]
 LEVELS = ["nominal", "ordinal", "interval"]
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
-def crowd(rng, *, N=6, M=5, K=3, R=25, soft=False):
-    """Some items have one annotation or none, some annotators repeat themselves."""
-    y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
+def uneven(rng, *, soft=False, **how):
+    """Labels by chance whose steps differ; a soft annotation may also be of one label alone."""
+    a = by_chance(rng, soft=soft, **how)
+    K = len(a.labels)
     if soft:
-        y[rng.random(R) < 0.3] = np.eye(K)[0]
-    return Annotations(
-        rng.integers(0, N, R), rng.integers(0, M, R), y, np.zeros(R),
-        np.arange(N), np.arange(M), np.arange(K) ** 1.5,
-    )  # fmt: skip
+        a.y[rng.random(len(a.item)) < 0.3] = np.eye(K)[0]
+    return replace(a, labels=np.arange(K) ** 1.5)
 
 
 def of_case(case):
@@ -83,7 +82,7 @@ def test_sums_of_others_keep_their_digits_beside_a_giant(rng, n):
 
 @given(seeds, st.booleans())
 def test_share_of_agreement_is_the_mean_dot_product_with_peers(rng, soft):
-    a = crowd(rng, soft=soft)
+    a = uneven(rng, soft=soft)
     each = {i: [] for i in range(5)}
     for said in vectors_by_item(a).values():
         for i in said:
@@ -96,7 +95,7 @@ def test_share_of_agreement_is_the_mean_dot_product_with_peers(rng, soft):
 
 @given(seeds, st.booleans(), st.integers(2, 5))
 def test_the_g_index_is_agreement_beyond_guessing(rng, soft, K):
-    a = crowd(rng, soft=soft, K=K)
+    a = uneven(rng, soft=soft, K=K)
     p = share_of_agreement(a)
     np.testing.assert_allclose(g_index(a), (p - 1 / K) / (1 - 1 / K), rtol=0, atol=1e-12)
     if K == 2:
@@ -121,7 +120,7 @@ def test_kappa_equals_scikit_learn(name):
 
 @given(seeds, st.booleans(), st.integers(2, 20))
 def test_kappa_is_the_mean_over_pairs(rng, soft, M):
-    a = crowd(rng, soft=soft, M=M)
+    a = uneven(rng, soft=soft, M=M)
     by_item = vectors_by_item(a)
     total, weight = np.zeros(M), np.zeros(M)
     for i, j in combinations(range(M), 2):
@@ -219,7 +218,7 @@ def test_alpha_of_krippendorffs_own_example():
 @pytest.mark.parametrize("level", LEVELS)
 @given(rng=seeds, soft=st.booleans())
 def test_alpha_is_one_minus_observed_over_expected_distance(level, rng, soft):
-    a = crowd(rng, soft=soft, K=4)
+    a = uneven(rng, soft=soft, K=4)
     m = np.bincount(a.item, minlength=6)
     V = a.vectors[m[a.item] > 1]
     item = a.item[m[a.item] > 1]
@@ -268,7 +267,7 @@ def test_a_missing_label_is_not_a_label():
 @pytest.mark.parametrize("level", LEVELS)
 @given(rng=seeds, soft=st.booleans())
 def test_alpha_ignores_order_and_names(level, rng, soft):
-    a = crowd(rng, soft=soft)
+    a = uneven(rng, soft=soft)
     p = rng.permutation(25)
     items, people = rng.permutation(6), rng.permutation(5)
     # ordinal and interval labels may be turned around, nominal ones shuffled

@@ -11,7 +11,7 @@ from engines import (
     Columns,
     Engine,
     core_engines,
-    crowd,
+    crowd_table,
     every_engine,
     every_engine_but_dask,
     soft,
@@ -107,7 +107,7 @@ def test_missing_confidence_that_is_trusted_counts_as_the_surest(scale: Any, sur
 
 @every_engine_but_dask
 def test_soft_labels_are_vectors(engine: Engine) -> None:
-    columns = crowd()
+    columns = crowd_table()
     said = [p is not None for p in columns["p"]]
     y = soft(columns["p"])[said]
     ann = from_table(engine(columns), item="item", label="p", labels=LABELS)
@@ -187,7 +187,7 @@ def test_all_labels_may_be_missing() -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.01]))
 @one_in(2)
 def test_arrays_and_tables_fuse_alike(seed: int, smoothing: float) -> None:
-    columns = without(crowd(24, seed), "p", "a")
+    columns = without(crowd_table(24, seed), "p", "a")
     table = ENGINES["polars-lazy"](columns)
     chosen = {"labels": LABELS, "uncertainty": "doubt"}
     skill = {who: n / 4 for n, who in enumerate(sorted(set(columns["who"])))}

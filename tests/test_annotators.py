@@ -5,10 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from crowds import by_chance
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
-from strategies import one_in
+from strategies import assert_same_row, one_in, seeds
 
 from slencodings.aggregate import (
     as_reliability,
@@ -30,14 +31,7 @@ from slencodings.datasets.rte import rte
 from slencodings.tables.arrays import from_table
 from slencodings.trust import learn_trust
 
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 QUICK = ["agreement", "kappa"]
-
-
-def crowd(rng, *, N=6, M=5, K=3, R=25, soft=False):
-    y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
-    item, who = rng.integers(0, N, R), rng.integers(0, M, R)
-    return Annotations(item, who, y, np.zeros(R), np.arange(N), np.arange(M), np.arange(K))
 
 
 def skilled(rng, accuracy, *, N=60, per_item=4):
@@ -67,17 +61,6 @@ def column(roster, name):
     return np.asarray([np.nan if rows[m][name] is None else rows[m][name] for m in sorted(rows)])
 
 
-def assert_same(one, two, *, atol=1e-9):
-    assert len(one) == len(two)
-    for a, b in zip(one, two, strict=True):
-        assert set(a) == set(b)
-        for name, value in a.items():
-            if isinstance(value, float):
-                assert value == pytest.approx(b[name], abs=atol), name
-            else:
-                assert value == b[name], name
-
-
 # The estimates are those of the methods
 
 
@@ -101,7 +84,7 @@ def test_estimates_are_what_the_methods_say():
 
 @given(seeds, st.booleans())
 def test_annotations_and_shared_items_are_counted(rng, soft):
-    c = crowd(rng, soft=soft, R=15)
+    c = by_chance(rng, soft=soft, R=15)
     roster = describe_annotators(c, estimates=QUICK, groups=0)
     pairs = set(zip(c.item.tolist(), c.annotator.tolist(), strict=True))
     for m in range(5):
@@ -147,7 +130,7 @@ def most_confused(c, m):
 
 @given(seeds, st.booleans())
 def test_the_most_confused_labels_are_the_commonest_disagreement(rng, soft):
-    c = crowd(rng, soft=soft)
+    c = by_chance(rng, soft=soft)
     rows = by_name(describe_annotators(c, estimates=QUICK, groups=0))
     for m in range(5):
         differ, total = most_confused(c, m)
@@ -174,7 +157,7 @@ def test_a_reader_sees_what_is_confused():
 
 @given(seeds)
 def test_new_names_of_labels_name_the_confused_ones_anew(rng):
-    c = crowd(rng, soft=True)  # soft, so that no two disagreements are equally common
+    c = by_chance(rng, soft=True)  # soft, so that no two disagreements are equally common
     new = rng.permutation(3)
     y = np.empty_like(c.y)
     y[:, new] = c.y
@@ -453,13 +436,14 @@ def test_the_most_trusted_come_first_and_the_unknown_last():
 @one_in(10)
 @given(seeds, st.booleans())
 def test_the_order_of_rows_does_not_matter(rng, soft):
-    a = replace(crowd(rng, soft=soft), stated=rng.integers(0, 3, 25) / 2)
+    a = replace(by_chance(rng, soft=soft), stated=rng.integers(0, 3, 25) / 2)
     names = ["agreement", "kappa", "dawid_skene"]
     one, two = (
         describe_annotators(x, estimates=names, sort="annotator", groups=3)
         for x in (a, a.rows(rng.permutation(25)))
     )
-    assert_same(one.to_rows(), two.to_rows())
+    for row, other in zip(one.to_rows(), two.to_rows(), strict=True):
+        assert_same_row(row, other, tol=1e-9)
     assert one.notes == two.notes
 
 
@@ -475,13 +459,12 @@ def test_ids_may_be_of_any_type():
     ):
         rows = describe_annotators(replace(c, annotators=names), **options).to_rows()
         assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-        without = [[{k: v for k, v in row.items() if k != "annotator"} for row in r]
-                   for r in (rows, plain)]  # fmt: skip
-        assert_same(*without)
+        for row, other in zip(rows, plain, strict=True):
+            assert_same_row(row, other, but=["annotator"], tol=1e-9)
 
 
 def test_everything_can_be_written_as_json():
-    c = replace(crowd(np.random.default_rng(0), soft=True), stated=np.linspace(0, 1, 25))
+    c = replace(by_chance(np.random.default_rng(0), soft=True), stated=np.linspace(0, 1, 25))
     rows = describe_annotators(c, reliability=0.5, groups=2).to_rows()
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     assert all(isinstance(x, str | int | float | None) for row in rows for x in row.values())

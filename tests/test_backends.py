@@ -63,7 +63,7 @@ every_function = pytest.mark.parametrize("name", FUNCTIONS)
 about_caches = pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cach")
 
 
-def crowd(*uncertainty: float) -> Opinion:
+def opinions(*uncertainty: float) -> Opinion:
     """Two items, and no two beliefs alike, so that no minimum has a kink."""
     rng = np.random.default_rng(0)
     shape = (2, len(uncertainty))
@@ -100,7 +100,7 @@ in_double = pytest.mark.usefixtures("_x64")
 
 @every_function
 def test_every_library_gives_the_same_numbers(xp: Arrays, name: str) -> None:
-    said = crowd(0.0, 0.3, 0.3, 1.0) if name != "unfuse" else crowd(0.2, 0.3, 0.3, 1.0)
+    said = opinions(0.0, 0.3, 0.3, 1.0) if name != "unfuse" else opinions(0.2, 0.3, 0.3, 1.0)
     assert_close(FUNCTIONS[name](xp(said)), FUNCTIONS[name](said))
 
 
@@ -116,7 +116,7 @@ def test_gradients_are_those_of_finite_differences(
         result = FUNCTIONS[name](Opinion(*parts))
         return tuple(result) if isinstance(result, Opinion) else result
 
-    opinion = to_torch(crowd(*uncertainty), requires_grad=True)
+    opinion = to_torch(opinions(*uncertainty), requires_grad=True)
     assert torch.autograd.gradcheck(function, tuple(opinion))
 
 
@@ -126,7 +126,7 @@ def test_gradients_are_those_of_finite_differences(
     [(name, u) for name, u in product(FUNCTIONS, LIMITS) if name != "unfuse" or u[0] > 0],
 )
 def test_no_gradient_is_nan_at_the_limits(name: str, uncertainty: tuple[float, ...]) -> None:
-    opinion = to_torch(crowd(*uncertainty), requires_grad=True)
+    opinion = to_torch(opinions(*uncertainty), requires_grad=True)
     weighted_total(FUNCTIONS[name](opinion)).backward()
     gradients = [part.grad for part in opinion if part.grad is not None]
     assert gradients
@@ -139,7 +139,7 @@ def test_jax_and_torch_have_the_same_gradients(name: str) -> None:
     def total(opinion: Opinion) -> Any:
         return weighted_total(FUNCTIONS[name](opinion))
 
-    said = crowd(0.2, 0.3, 0.3)
+    said = opinions(0.2, 0.3, 0.3)
     opinion = to_torch(said, requires_grad=True)
     total(opinion).backward()
     expected = (np.zeros(p.shape) if p.grad is None else p.grad for p in opinion)
@@ -152,7 +152,7 @@ def test_jax_and_torch_have_the_same_gradients(name: str) -> None:
 @about_caches
 @every_function
 def test_torch_compiles_all_of_it(name: str) -> None:
-    opinion = to_torch(crowd(0.2, 0.3, 0.3))
+    opinion = to_torch(opinions(0.2, 0.3, 0.3))
     compiled = torch.compile(FUNCTIONS[name], fullgraph=True, backend="eager")
     assert_close(compiled(opinion), FUNCTIONS[name](opinion))
 
@@ -164,7 +164,7 @@ def test_torch_compiles_the_pipeline_to_machine_code() -> None:
     def encode_and_fuse(opinion: Opinion) -> Opinion:
         return fuse(smooth(discount(opinion, 0.7), 0.01))
 
-    opinion = to_torch(crowd(0.0, 0.3, 1.0))
+    opinion = to_torch(opinions(0.0, 0.3, 1.0))
     # One kernel needs no pool of processes.
     compiled = torch.compile(encode_and_fuse, fullgraph=True, options={"compile_threads": 1})
     assert_close(compiled(opinion), encode_and_fuse(opinion))
@@ -173,20 +173,20 @@ def test_torch_compiles_the_pipeline_to_machine_code() -> None:
 @in_double
 @every_function
 def test_jax_compiles_all_of_it(name: str) -> None:
-    opinion = to_jax(crowd(0.2, 0.3, 0.3))
+    opinion = to_jax(opinions(0.2, 0.3, 0.3))
     assert_close(jax.jit(FUNCTIONS[name])(opinion), FUNCTIONS[name](opinion))
 
 
 @in_double
 @every_function
 def test_jax_maps_over_items(name: str) -> None:
-    opinion = to_jax(crowd(0.2, 0.3, 0.3))
+    opinion = to_jax(opinions(0.2, 0.3, 0.3))
     assert_close(jax.vmap(FUNCTIONS[name])(opinion), FUNCTIONS[name](opinion))
 
 
 @every_function
 def test_torch_maps_over_items(name: str) -> None:
-    opinion = to_torch(crowd(0.2, 0.3, 0.3))
+    opinion = to_torch(opinions(0.2, 0.3, 0.3))
     assert_close(torch.func.vmap(FUNCTIONS[name])(opinion), FUNCTIONS[name](opinion))
 
 
@@ -223,8 +223,8 @@ def test_no_answer_is_nan_inside_torch_compile(name: str) -> None:
 
 @every_function
 def test_jax_in_single_precision_does_without_warnings(name: str) -> None:
-    single = Opinion(*(jax.numpy.asarray(np.float32(x)) for x in crowd(0.2, 0.3, 0.3)))
-    expected = FUNCTIONS[name](crowd(0.2, 0.3, 0.3))
+    single = Opinion(*(jax.numpy.asarray(np.float32(x)) for x in opinions(0.2, 0.3, 0.3)))
+    expected = FUNCTIONS[name](opinions(0.2, 0.3, 0.3))
     came = FUNCTIONS[name](check(single))
     if isinstance(expected, Opinion):
         expected = Opinion(*map(np.float32, expected))

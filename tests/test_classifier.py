@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from fitting import (
     assert_same_weights,
-    crowd,
+    crowd_of,
     one_thread,
     quick,
     rows,
@@ -57,7 +57,7 @@ def test_it_works_in_a_pipeline_a_grid_search_and_clones():
 
 def test_opinions_in_a_table_can_be_split_by_a_grid_search():
     X, y = rows(60)
-    said = crowd(y)
+    said = crowd_of(y)
     table = fuse_table(
         pd.DataFrame({"item": said.item, "label": [f"k{k}" for k in said.y]}),
         item="item",
@@ -103,7 +103,7 @@ def test_nothing_is_printed_where_nobody_watches(capfd):
 def test_every_objective_can_learn_20_rows_by_heart(objective):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 8)), rng.integers(0, 3, 20)
-    said = crowd(y, per_item=5)
+    said = crowd_of(y, per_item=5)
     gold = y if objective == "mtlsl" else None
     model = quick(objective=objective, hidden=(128,), learning_rate=0.01, max_epochs=400)
     opinion = model.fit(X, said, gold=gold).predict_opinion(X)
@@ -220,7 +220,7 @@ def test_the_learning_rate_follows_its_schedule(schedule, monkeypatch):
 
 def test_annotations_are_encoded_inside():
     X, y = rows()
-    said, r = crowd(y), np.asarray([0.9, 0.5, 0.2])
+    said, r = crowd_of(y), np.asarray([0.9, 0.5, 0.2])
     encoded = aggregate.sle(said, reliability=r, smoothing=0.1)
     inside = quick(reliability=r, smoothing=0.1).fit(X, said)
     assert_same_weights(inside, quick(smoothing=0.1).fit(X, encoded))
@@ -230,7 +230,7 @@ def test_annotations_are_encoded_inside():
 
 def test_opinions_may_be_tensors():
     X, y = rows()
-    target = aggregate.sle(crowd(y))
+    target = aggregate.sle(crowd_of(y))
     tensors = Opinion(*(torch.tensor(x, requires_grad=True) for x in target))
     assert_same_weights(quick().fit(X, tensors), quick().fit(X, target))
 
@@ -252,7 +252,7 @@ def test_labels_are_one_hot_distributions_with_a_little_doubt():
 
 def test_rows_find_their_targets_by_name():
     X, y = rows()
-    said = crowd(y)
+    said = crowd_of(y)
     part = np.random.default_rng(1).permutation(40)[:25]
     by_name = quick().fit(X[part], said, items=said.items[part])
     assert_same_weights(by_name, quick().fit(X[part], aggregate.sle(said).rows(part)))
@@ -262,7 +262,7 @@ def test_rows_find_their_targets_by_name():
 
 def test_items_that_nobody_labelled_are_left_out():
     X, y = rows()
-    said = crowd(y)
+    said = crowd_of(y)
     kept = said.item >= 10
     some = replace(said, item=said.item[kept], annotator=said.annotator[kept], y=said.y[kept],
                    uncertainty=said.uncertainty[kept])  # fmt: skip
@@ -286,7 +286,7 @@ def test_a_vacuous_opinion_is_a_target_like_any_other():
 def test_the_base_rate_of_the_targets_is_that_of_the_predictions():
     X, y = rows()
     a = np.asarray([0.7, 0.2, 0.1])
-    model = quick().fit(X, aggregate.sle(crowd(y), base_rate=a))
+    model = quick().fit(X, aggregate.sle(crowd_of(y), base_rate=a))
     np.testing.assert_allclose(model.predict_opinion(X).base_rate, np.tile(a, (40, 1)), rtol=1e-6)
 
 

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from fitting import (
     assert_same_weights,
     assert_untouched,
-    crowd,
+    crowd_of,
     one_thread,
     quick,
     rows,
@@ -256,7 +256,7 @@ def test_bad_input_is_refused_before_a_checkpoint_is_touched(tmp_path):
 # Bad input
 
 
-SAID = crowd(rows()[1])
+SAID = crowd_of(rows()[1])
 SOFT = np.full((40, 3), 1 / 3)
 
 
@@ -301,7 +301,7 @@ SOFT = np.full((40, 3), 1 / 3)
 def test_what_cannot_be_learned_from_is_refused(parameters, y, words):
     X, labels = rows()
     if words.startswith("X has"):
-        y = replace(crowd(labels[:39]), items=np.arange(39))
+        y = replace(crowd_of(labels[:39]), items=np.arange(39))
     with pytest.raises(ValueError, match=words):
         quick(**parameters).fit(X, labels if isinstance(y, int) else y)
 

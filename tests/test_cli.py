@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+from crowd_files import ROLES, as_bytes
 from running import Run, Sle
 
 import slencodings
@@ -27,15 +28,9 @@ TABLE: dict[str, list[Any]] = {
     "confidence": [0.9, 0.5, 0.75, 0.25],
     "reliability": [1.0, 0.5, 1.0, 0.5],
 }
-ROLES = {name: name for name in TABLE}
 
 
-def as_csv(table: dict[str, list[Any]]) -> str:
-    rows = [list(table), *zip(*table.values(), strict=True)]
-    return "".join(",".join(map(str, row)) + "\n" for row in rows)
-
-
-CSV = as_csv(TABLE)
+CSV = as_bytes(TABLE).decode()
 
 
 @pytest.fixture
@@ -168,7 +163,7 @@ def test_both_forms_can_be_asked_for(sle: Sle, form: str):
 )
 def test_the_ends_of_a_scale_are_named(sle: Sle, scale: str, low: float, high: float):
     scores = [low + (high - low) * c for c in TABLE["confidence"]]
-    Path("crowd.csv").write_text(as_csv(TABLE | {"confidence": scores}))
+    Path("crowd.csv").write_bytes(as_bytes(TABLE | {"confidence": scores}))
     assert_rows(encode(sle, "crowd.csv", "--confidence-scale", scale))
 
 

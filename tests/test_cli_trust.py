@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crowd_files import Table, as_bytes, skilled_table
 from flat import encode_file
 from running import Run, Sle
 
@@ -18,30 +19,7 @@ import slencodings
 from slencodings.files import write as files
 from slencodings.trust import Trust, learn_trust
 
-Table = dict[str, list[Any]]
-ROLES = {name: name for name in ("item", "annotator", "label", "confidence")}
-
-
-def crowd(items: int = 40, seed: int = 0) -> Table:
-    """Four annotators of falling skill, confidence from 1 to 3."""
-    rng = np.random.default_rng(seed)
-    table: Table = {name: [] for name in ROLES}
-    for item in range(items):
-        truth = rng.integers(3)
-        for who, skill in (("ann", 0.95), ("bob", 0.8), ("cy", 0.5), ("dan", 0.1)):
-            sure = int(rng.integers(1, 4))
-            right = rng.random() < skill * (0.4 + 0.2 * sure)
-            label = "abc"[truth if right else rng.integers(3)]
-            for values, value in zip(
-                table.values(), (f"i{item:02}", who, label, sure), strict=True
-            ):
-                values.append(value)
-    return table
-
-
-def as_csv(table: Table) -> str:
-    rows = [list(table), *zip(*table.values(), strict=True)]
-    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+ROLES: dict[str, Any] = {name: name for name in ("item", "annotator", "label", "confidence")}
 
 
 def learn(table: Table, seed: int = 0) -> tuple[Trust, Any]:
@@ -52,12 +30,12 @@ def learn(table: Table, seed: int = 0) -> tuple[Trust, Any]:
 @pytest.fixture
 def sle(sle: Sle) -> Sle:
     """Run `sle encode` in a folder with crowd.csv in it."""
-    Path("crowd.csv").write_text(as_csv(crowd()))
+    Path("crowd.csv").write_bytes(as_bytes(skilled_table()))
     return partial(sle, "encode")
 
 
 def stored(path: str = "trust.json", **changes: Any) -> Trust:
-    trust, _ = learn(crowd())
+    trust, _ = learn(skilled_table())
     Path(path).write_text(json.dumps(trust.to_dict() | changes))
     return trust
 
@@ -79,7 +57,7 @@ def assert_is_opinion(table: Table, opinion: Any) -> None:
 
 
 def test_learned_trust_is_that_of_the_arrays_and_is_told_in_short(sle: Sle):
-    trust, said = learn(crowd())
+    trust, said = learn(skilled_table())
     run = sle("crowd.csv", "-o", "out.parquet", "--trust", "learned")
     votes, held_out = trust.losses["votes"], trust.losses["held_out"]
     assert run == Run(
@@ -95,7 +73,7 @@ def test_learned_trust_is_that_of_the_arrays_and_is_told_in_short(sle: Sle):
 
 
 def test_the_three_tables_are_shown_on_demand(sle: Sle):
-    trust, _ = learn(crowd())
+    trust, _ = learn(skilled_table())
     run = sle("crowd.csv", "-o", "out.csv", "--trust", "learned", "-v")
     assert f"detail   trust:\n{trust}\n" in run.err
     assert "detail   seed = 0\n" in run.err
@@ -111,14 +89,17 @@ def test_what_was_learned_is_in_the_metadata_with_its_seed(sle: Sle):
     assert about == json.loads(Path("out.csv.meta.json").read_text())
     assert (about["trust_from"], about["seed"], about["smoothing"]) == ("learned", 7, 0)
     assert about["confidence_scale"] == "as stated"
-    trust, _ = learn(crowd(), seed=7)
+    trust, _ = learn(skilled_table(), seed=7)
     assert Trust.from_json(json.dumps(about["trust"])).to_json() == trust.to_json()
 
 
 def test_what_was_kept_gives_the_same_on_the_same_rows(sle: Sle):
     run = sle("crowd.csv", "-o", "a.csv", "--trust", "learned", "--save-trust", "trust.json")
     assert run.err.endswith("wrote    trust.json: the trust that was learned\n")
-    assert Trust.from_json(Path("trust.json").read_text()).to_json() == learn(crowd())[0].to_json()
+    assert (
+        Trust.from_json(Path("trust.json").read_text()).to_json()
+        == learn(skilled_table())[0].to_json()
+    )
     run = sle("crowd.csv", "-o", "b.csv", "--trust", "trust.json")
     assert run.err.endswith("wrote    b.csv: 40 rows, wide, cumulative, trust trust.json\n")
     assert "note" not in run.err
@@ -148,9 +129,9 @@ def test_new_annotators_are_counted_and_typical(sle: Sle):
 
 
 def test_uncertainty_is_learned_from_where_it_is_stated(sle: Sle):
-    table = crowd()
+    table = skilled_table()
     table["uncertainty"] = [(3 - c) / 4 for c in table.pop("confidence")]
-    Path("crowd.csv").write_text(as_csv(table))
+    Path("crowd.csv").write_bytes(as_bytes(table))
     said = slencodings.from_table(
         table, item="item", annotator="annotator", label="label", uncertainty="uncertainty"
     )
@@ -159,15 +140,15 @@ def test_uncertainty_is_learned_from_where_it_is_stated(sle: Sle):
     opinion = learn_trust(said).opinion(said)
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), opinion)
     # Confidence on a scale is uncertainty, too.
-    Path("scores.csv").write_text(as_csv(crowd()))
+    Path("scores.csv").write_bytes(as_bytes(skilled_table()))
     scores = ("--confidence-scale", "-1-3", "--trust", "trust.json")
     assert sle("scores.csv", "-o", "scores.parquet", *scores).code == 0
     assert_is_opinion(pq.read_table("scores.parquet").to_pydict(), opinion)
 
 
 def test_a_column_of_reliability_is_left_alone_and_that_is_said(sle: Sle):
-    trust, said = learn(crowd())
-    Path("crowd.csv").write_text(as_csv(crowd() | {"reliability": [0.5] * 160}))
+    trust, said = learn(skilled_table())
+    Path("crowd.csv").write_bytes(as_bytes(skilled_table() | {"reliability": [0.5] * 160}))
     run = sle("crowd.csv", "-o", "out.parquet", "--trust", "learned")
     assert (
         "note     column 'reliability' is not used: trust says how reliable annotators" in run.err
@@ -190,8 +171,8 @@ def test_learned_trust_is_recommended_where_it_could_help(sle: Sle):
 
 
 def test_missing_values_teach_nothing_and_are_dropped_or_trusted(sle: Sle):
-    table = crowd() | {
-        "confidence": [None if q == 5 else c for q, c in enumerate(crowd()["confidence"])]
+    table = skilled_table() | {
+        "confidence": [None if q == 5 else c for q, c in enumerate(skilled_table()["confidence"])]
     }
     pq.write_table(pa.table(table), "crowd.parquet")
     assert "--confidence must be there" in refused(
@@ -217,9 +198,9 @@ def test_labels_keep_their_order_and_may_be_some_that_nobody_gave(sle: Sle):
 
 
 def test_without_annotators_one_worth_is_learned(sle: Sle):
-    table = crowd()
+    table = skilled_table()
     del table["annotator"]
-    Path("crowd.csv").write_text(as_csv(table))
+    Path("crowd.csv").write_bytes(as_bytes(table))
     run = sle("crowd.csv", "-o", "out.csv", "--trust", "learned")
     assert "note     no annotator column was found, so one worth is learned for all\n" in run.err
 
@@ -251,7 +232,7 @@ def test_of_very_many_labels_the_meaning_is_not_learned(sle: Sle, monkeypatch: p
 def test_learning_that_went_badly_is_told(
     sle: Sle, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], told: str
 ):
-    trust = Trust.from_json(json.dumps(learn(crowd())[0].to_dict() | change))
+    trust = Trust.from_json(json.dumps(learn(skilled_table())[0].to_dict() | change))
     monkeypatch.setattr("slencodings.trust.learn.learn_trust", lambda *_, **__: trust)
     run = sle("crowd.csv", "-o", "out.csv", "--trust", "learned")
     assert run.code == 0
@@ -270,7 +251,7 @@ def test_a_stop_while_learning_is_heard_and_changes_nothing(
             raise KeyboardInterrupt
 
     monkeypatch.setattr("slencodings.trust.learn.learn_trust", learn_for_ever)
-    (tmp_path / "crowd.csv").write_text(as_csv(crowd()))
+    (tmp_path / "crowd.csv").write_bytes(as_bytes(skilled_table()))
     (tmp_path / "trust.json").write_text("old")
     with pytest.raises(KeyboardInterrupt):
         encode_file(
@@ -416,7 +397,7 @@ def test_names_of_another_type_are_refused(sle: Sle):
 
 
 def test_reliability_given_to_the_library_is_refused_too(tmp_path: Path):
-    (tmp_path / "crowd.csv").write_text(as_csv(crowd(4) | {"reliability": [0.5] * 16}))
+    (tmp_path / "crowd.csv").write_bytes(as_bytes(skilled_table(4) | {"reliability": [0.5] * 16}))
     with pytest.raises(ValueError, match="`reliability` came too"):
         encode_file(
             str(tmp_path / "crowd.csv"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from learning import crowd, make
+from crowds import crowd, make
 
 from slencodings import aggregate, metrics
 from slencodings.datasets.rte import rte

@@ -6,9 +6,11 @@ from pathlib import Path
 import narwhals as nw
 import numpy as np
 import pytest
+from crowds import make
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
+from strategies import seeds
 
 from slencodings import check
 from slencodings.aggregate import certainty
@@ -18,14 +20,10 @@ from slencodings.metrics import held_out_log_loss
 
 DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
-
-def crowd(item, y, K=2, stated=None):
-    item, y = np.asarray(item), np.asarray(y)
-    at = np.arange(len(item))
-    items = np.arange(item.max() + 1)
-    return Annotations(item, at, y, np.zeros(len(item)), items, at, np.arange(K), stated)
+def strangers(item, y, K=2, stated=None):
+    """Every annotation is by somebody else."""
+    return make(item, np.arange(len(item)), y, K=K, stated=stated)
 
 
 def noisy_crowd(rng, N=200, n=3, K=3, levels=5):
@@ -34,7 +32,7 @@ def noisy_crowd(rng, N=200, n=3, K=3, levels=5):
     stated = rng.integers(0, levels, N * n)
     knows = rng.random(N * n) < stated / (levels - 1)
     y = np.where(knows, truth, rng.integers(0, K, N * n))
-    return crowd(np.repeat(np.arange(N), n), y, K, stated)
+    return strangers(np.repeat(np.arange(N), n), y, K, stated)
 
 
 # Taking people at their word
@@ -124,7 +122,7 @@ def test_agreement_is_the_mean_over_peers(rng, soft, n):
     item = rng.integers(0, 5, 15)
     y = rng.dirichlet(np.ones(3), 15) if soft else rng.integers(0, 3, 15)
     stated = rng.integers(0, n, 15)
-    annotations = crowd(item, y, K=3, stated=stated)
+    annotations = strangers(item, y, K=3, stated=stated)
     by_level = {}
     for q in range(15):
         peers = [j for j in range(15) if j != q and item[j] == item[q]]
@@ -163,7 +161,7 @@ def test_confidence_that_says_nothing_or_runs_backwards_comes_out_flat():
 def test_few_data_are_drawn_to_the_overall_rate():
     # one pair at level 1 disagrees, nine pairs at level 0 agree
     y, stated = [0, 0, 1, 1] * 4 + [0, 0] + [0, 1], [1] * 18 + [0] * 2
-    annotations = crowd(np.repeat(np.arange(10), 2), y, stated=stated)
+    annotations = strangers(np.repeat(np.arange(10), 2), y, stated=stated)
     alone, drawn, fully = (calibrate(annotations, prior_strength=s) for s in (0, 10, 1e9))
     np.testing.assert_allclose(alone.uncertainty, [1, 0], atol=1e-12)
     assert 0 < drawn.uncertainty[1] < drawn.uncertainty[0] < 1
@@ -182,9 +180,9 @@ def test_calibration_ignores_row_order(rng):
 
 def test_a_crowd_that_only_ever_used_one_label_is_certain():
     for y in ([1, 1, 1, 1], np.eye(2)[[1, 1, 1, 1]], np.full((4, 2), [1e-15, 1 - 1e-15])):
-        got = calibrate(crowd([0, 0, 1, 1], y, stated=[1, 2, 1, 2]))
+        got = calibrate(strangers([0, 0, 1, 1], y, stated=[1, 2, 1, 2]))
         np.testing.assert_array_equal(got.uncertainty, [0, 0])
-    assert calibrate(crowd([0, 0], [0, 0], K=1, stated=[1, 1])).uncertainty == 0
+    assert calibrate(strangers([0, 0], [0, 0], K=1, stated=[1, 1])).uncertainty == 0
 
 
 def test_many_confidences_are_cut_into_bins_of_about_equal_size():
@@ -207,7 +205,7 @@ def test_those_without_peers_teach_nothing(soft):
     item, stated = [0, 0, 1, 1, 2, 2, 3, 4], [1, 1, 2, 2, 2, 2, 2, 3]
     y = np.asarray([0, 1, 0, 0, 1, 1, 1, 1])
     y = np.eye(2)[y] if soft else y
-    everybody = crowd(item, y, stated=stated)
+    everybody = strangers(item, y, stated=stated)
     assert calibrate(everybody).to_rows() == calibrate(everybody.rows(np.arange(6))).to_rows()
 
 
@@ -224,12 +222,12 @@ def test_those_without_peers_teach_nothing(soft):
 )
 def test_calibrate_refuses(stated, options, words):
     with pytest.raises(ValueError, match=words):
-        calibrate(crowd([0, 0, 1, 1], [0, 1, 1, 1], stated=stated), **options)
+        calibrate(strangers([0, 0, 1, 1], [0, 1, 1, 1], stated=stated), **options)
 
 
 def test_calibrating_needs_items_with_two_annotations():
     with pytest.raises(ValueError, match=r"some item needs two; 3 annotations.*linear\(score"):
-        calibrate(crowd([0, 1, 2], [0, 1, 1], stated=[1, 2, 3]))
+        calibrate(strangers([0, 1, 2], [0, 1, 1], stated=[1, 2, 3]))
 
 
 # The step function

@@ -4,29 +4,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crowds import make
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from slencodings.aggregate.crowdtruth import crowdtruth, sentence_relation_score
 from slencodings.aggregate.sle import sle
 from slencodings.aggregate.votes import soft_vote
-from slencodings.annotations import Annotations
 from slencodings.tables.arrays import from_table
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "crowdtruth.json").read_text())["cases"]
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 EPS = 1e-8
 
 
-def annotations_of(item, annotator, y, *, N=None, M=None, K=None):
-    item, annotator, y = np.asarray(item), np.asarray(annotator), np.asarray(y)
-    N, M = N or int(item.max()) + 1, M or int(annotator.max()) + 1
-    K = K or (y.shape[1] if y.ndim == 2 else int(y.max()) + 1)
-    names = np.arange(N), np.arange(M), np.arange(K)
-    return Annotations(item, annotator, y, np.zeros(len(item)), *names)
-
-
-def crowd(rng, kind="hard", *, N=5, M=5, K=3, R=20):
+def judged(rng, kind="hard", *, N=5, M=5, K=3, R=20):
     """Some items have one judgment or none, some annotators repeat themselves."""
     if kind == "hard":
         y = rng.integers(0, K, R)
@@ -36,7 +28,7 @@ def crowd(rng, kind="hard", *, N=5, M=5, K=3, R=20):
         y /= np.sum(y, axis=-1, keepdims=True)
     else:
         y = (rng.random((R, K)) < 0.5).astype(float)
-    return annotations_of(rng.integers(0, N, R), rng.integers(0, M, R), y, N=N, M=M, K=K)
+    return make(rng.integers(0, N, R), rng.integers(0, M, R), y, N=N, M=M, K=K)
 
 
 # The package
@@ -52,7 +44,7 @@ SINGLE = [
 )
 def test_it_equals_the_package(name, codes):
     case = ORACLE[name]
-    a = annotations_of(case["item"], case["annotator"], case["vectors"])
+    a = make(case["item"], case["annotator"], case["vectors"])
     if codes:
         a = replace(a, y=np.argmax(a.y, axis=-1))
     got = crowdtruth(a, open_ended=case["open_ended"])
@@ -126,7 +118,7 @@ def by_loops(a, *, open_ended=False, tol=1e-3, max_iter=1000):
 @given(rng=seeds, open_ended=st.booleans(), M=st.integers(2, 12))
 def test_it_equals_the_definition(kind, rng, open_ended, M):
     # Few iterations: the thresholds of the definition may turn rounding into a difference.
-    a = crowd(rng, kind, M=M)
+    a = judged(rng, kind, M=M)
     uqs, wqs, aqs = by_loops(a, open_ended=open_ended, max_iter=4)
     got = crowdtruth(a, open_ended=open_ended, max_iter=4).details
     expected = {"item_quality": (5, uqs), "annotator_quality": (M, wqs)}
@@ -139,10 +131,9 @@ def test_it_equals_the_definition(kind, rng, open_ended, M):
 # Laws
 
 
-def assert_same(got, expected, *, items=None, people=None, labels=None):
-    items = slice(None) if items is None else items
-    people = slice(None) if people is None else people
-    labels = slice(None) if labels is None else labels
+def assert_same_quality(
+    got, expected, *, items=slice(None), people=slice(None), labels=slice(None)
+):
     close = {"rtol": 0, "atol": 1e-9}
     p = expected.probability[items][:, labels]
     np.testing.assert_allclose(got.probability, p, **close)
@@ -154,17 +145,17 @@ def assert_same(got, expected, *, items=None, people=None, labels=None):
 @pytest.mark.parametrize("kind", ["hard", "soft", "several"])
 @given(rng=seeds)
 def test_order_and_names_do_not_matter(kind, rng):
-    a = crowd(rng, kind, R=30)
+    a = judged(rng, kind, R=30)
     expected = crowdtruth(a, max_iter=5)
     p = rng.permutation(30)
     rows = replace(a, item=a.item[p], annotator=a.annotator[p], y=a.y[p])
-    assert_same(crowdtruth(rows, max_iter=5), expected)
+    assert_same_quality(crowdtruth(rows, max_iter=5), expected)
     items, people, labels = (rng.permutation(n) for n in (5, 5, 3))
     y = a.y[:, labels] if a.soft else np.argsort(labels)[a.y]
     renamed = replace(a, item=np.argsort(items)[a.item], annotator=np.argsort(people)[a.annotator])
     renamed = replace(renamed, y=y)
     got = crowdtruth(renamed, max_iter=5)
-    assert_same(got, expected, items=items, people=people, labels=labels)
+    assert_same_quality(got, expected, items=items, people=people, labels=labels)
 
 
 @pytest.mark.parametrize("kind", ["hard", "soft", "several"])
@@ -172,7 +163,7 @@ def test_order_and_names_do_not_matter(kind, rng):
     rng=seeds, N=st.integers(1, 4), M=st.integers(1, 4), K=st.integers(1, 3), R=st.integers(1, 9)
 )
 def test_whatever_the_crowd_targets_sum_to_one_and_trust_is_usable(kind, rng, N, M, K, R):
-    a = crowd(rng, kind, N=N, M=M, K=K, R=R)
+    a = judged(rng, kind, N=N, M=M, K=K, R=R)
     got = crowdtruth(a)
     np.testing.assert_allclose(got.probability.sum(-1), 1, rtol=0, atol=1e-12)
     assert (got.probability >= 0).all()
@@ -183,7 +174,7 @@ def test_whatever_the_crowd_targets_sum_to_one_and_trust_is_usable(kind, rng, N,
 
 
 def test_total_disagreement_leaves_votes_that_count_the_same():
-    a = annotations_of([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 2])
+    a = make([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 2])
     got = crowdtruth(a)
     np.testing.assert_array_equal(got.details["label_score"], np.zeros((2, 3)))  # as the package
     np.testing.assert_array_equal(got.probability, [[0.5, 0.5, 0], [0, 0.5, 0.5]])
@@ -192,7 +183,7 @@ def test_total_disagreement_leaves_votes_that_count_the_same():
 
 
 def test_an_item_with_one_judgment_keeps_it():
-    a = annotations_of([0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 0, 1, 2, 3], [1, 1, 0, 0, 0, 0, 1], N=4)
+    a = make([0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 0, 1, 2, 3], [1, 1, 0, 0, 0, 0, 1], N=4)
     got = crowdtruth(a)
     np.testing.assert_array_equal(got.probability[2:], [[0, 1], [0.5, 0.5]])
     np.testing.assert_array_equal(got.details["label_score"][2], [0, 1])
@@ -201,28 +192,28 @@ def test_an_item_with_one_judgment_keeps_it():
     assert np.isnan(got.details["annotator_quality"][3])
     assert got.reliability[3] == pytest.approx(got.reliability[:3].mean())
     assert (got.details["alone"], got.details["unlabelled"]) == (1, 1)
-    without = crowdtruth(annotations_of(a.item[:6], a.annotator[:6], a.y[:6]))
+    without = crowdtruth(make(a.item[:6], a.annotator[:6], a.y[:6]))
     np.testing.assert_allclose(got.probability[:2], without.probability, rtol=0, atol=1e-15)
 
 
 def test_an_item_that_nobody_labelled_is_not_one_whose_judges_have_no_weight():
-    a = annotations_of([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 2, 3], [1, 1, 0, 0, 0, 1], N=4)
+    a = make([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 2, 3], [1, 1, 0, 0, 0, 1], N=4)
     got = crowdtruth(a).details
     assert (got["unweighted"], got["unlabelled"]) == (1, 1)
 
 
 def test_strangers_who_agree_with_nobody_change_no_label_quality():
     """Items of quality 0: whoever is seen only there has no weight, so no pair of them counts."""
-    agreed = annotations_of([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 0, 1, 1, 1, 1], K=3)
+    agreed = make([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [0, 0, 1, 1, 1, 1], K=3)
     more = [*agreed.item, 2, 2, 2], [*agreed.annotator, 0, 3, 4], [*agreed.y, 0, 1, 2]
-    got, expected = crowdtruth(annotations_of(*more)), by_loops(annotations_of(*more))
+    got, expected = crowdtruth(make(*more)), by_loops(make(*more))
     assert got.details["item_quality"][2] == expected[0][2] == 0
     np.testing.assert_array_equal(got.reliability[3:], [0, 0])
     np.testing.assert_allclose(got.details["label_quality"], expected[2], rtol=0, atol=1e-12)
 
 
 def test_when_every_item_has_one_judgment_it_is_the_vote():
-    got = crowdtruth(annotations_of([0, 1, 2], [0, 0, 1], [0, 1, 1]))
+    got = crowdtruth(make([0, 1, 2], [0, 0, 1], [0, 1, 1]))
     np.testing.assert_array_equal(got.probability, [[1, 0], [0, 1], [0, 1]])
     np.testing.assert_array_equal(got.reliability, [1, 1])
     assert got.details["iterations"] == 0
@@ -236,19 +227,19 @@ def test_without_annotator_names_it_is_the_soft_vote():
 
 
 def test_who_judges_an_item_twice_counts_once_by_the_mean():
-    twice = annotations_of([0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 0, 1, 2], [0, 1, 1, 0, 1, 1, 1])
+    twice = make([0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 0, 1, 2], [0, 1, 1, 0, 1, 1, 1])
     mean = np.asarray([[0.5, 0.5], [0, 1], [1, 0], [0, 1], [0, 1], [0, 1]])
-    once = annotations_of([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], mean)
+    once = make([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], mean)
     got, expected = crowdtruth(twice), crowdtruth(once)
-    assert_same(got, expected)
+    assert_same_quality(got, expected)
     # the same answer twice is one answer
-    again = annotations_of([0, 0, 0, 0], [0, 0, 1, 2], [0, 0, 0, 1])
-    assert_same(crowdtruth(again), crowdtruth(annotations_of([0, 0, 0], [0, 1, 2], [0, 0, 1])))
+    again = make([0, 0, 0, 0], [0, 0, 1, 2], [0, 0, 0, 1])
+    assert_same_quality(crowdtruth(again), crowdtruth(make([0, 0, 0], [0, 1, 2], [0, 0, 1])))
 
 
 def test_the_tolerance_is_one():
     case = ORACLE["hard"]
-    a = annotations_of(case["item"], case["annotator"], case["vectors"])
+    a = make(case["item"], case["annotator"], case["vectors"])
     loose, usual, tight = (crowdtruth(a, tol=tol).details for tol in (0.1, 1e-3, 1e-9))
     assert loose["iterations"] < usual["iterations"] < tight["iterations"]
     np.testing.assert_allclose(tight["item_quality"], usual["item_quality"], atol=0.02)
@@ -256,7 +247,7 @@ def test_the_tolerance_is_one():
 
 def test_it_says_when_it_did_not_converge():
     case = ORACLE["hard"]
-    a = annotations_of(case["item"], case["annotator"], case["vectors"])
+    a = make(case["item"], case["annotator"], case["vectors"])
     got = crowdtruth(a, max_iter=1).details
     assert got["converged"] is False
     assert got["iterations"] == 1
@@ -268,7 +259,7 @@ def test_a_rule_that_never_stops_is_refused(tol, max_iter):
     with pytest.raises(
         ValueError, match=r"`tol` must be above 0 and `max_iter` at least 1; .*came"
     ):
-        crowdtruth(annotations_of([0], [0], [0]), tol=tol, max_iter=max_iter)
+        crowdtruth(make([0], [0], [0]), tol=tol, max_iter=max_iter)
 
 
 # Size
@@ -278,7 +269,7 @@ def test_a_hundred_thousand_annotators_of_one_item():
     rng = np.random.default_rng(0)
     R = 10**5
     y = rng.choice(3, R, p=[0.6, 0.3, 0.1])
-    got = crowdtruth(annotations_of(np.zeros(R, int), np.arange(R), y))
+    got = crowdtruth(make(np.zeros(R, int), np.arange(R), y))
     n = np.bincount(y)
     first = (np.sum(n * (n - 1)) / 2) / (R * (R - 1) / 2)
     assert got.details["initial_item_quality"][0] == pytest.approx(first, abs=1e-12)
@@ -288,7 +279,7 @@ def test_a_hundred_thousand_annotators_of_one_item():
 
 def test_pairs_that_cannot_be_avoided_are_refused_in_time():
     R = 50_000
-    a = annotations_of(np.repeat([0, 1], R), np.tile(np.arange(R), 2), np.arange(2 * R) % 3)
+    a = make(np.repeat([0, 1], R), np.tile(np.arange(R), 2), np.arange(2 * R) % 3)
     with pytest.raises(
         ValueError,
         match=r"takes 2,499,950,000 pairs.*50,000 annotations on one item.*"
@@ -303,7 +294,7 @@ def test_thousands_of_labels_take_no_table_of_labels_by_labels():
     rng = np.random.default_rng(0)
     y = np.repeat(rng.integers(0, 2400, 300), 3)
     y[::7] = rng.integers(0, 2400, len(y[::7]))
-    a = annotations_of(np.repeat(np.arange(300), 3), np.tile(np.arange(30), 30), y, K=2400)
+    a = make(np.repeat(np.arange(300), 3), np.tile(np.arange(30), 30), y, K=2400)
     got = crowdtruth(a)
     assert got.probability.shape == (300, 2400)
     assert got.details["converged"]
@@ -314,7 +305,7 @@ def test_thousands_of_labels_take_no_table_of_labels_by_labels():
 
 @given(seeds, st.booleans())
 def test_the_older_score_is_the_cosine_with_each_label(rng, soft):
-    a = crowd(rng, "soft" if soft else "hard")
+    a = judged(rng, "soft" if soft else "hard")
     n = a.sums()
     got = sentence_relation_score(a)
     assert got.reliability is None
@@ -330,5 +321,5 @@ def test_the_older_score_is_the_cosine_with_each_label(rng, soft):
 
 
 def test_the_older_score_of_silence_is_the_same_for_all_labels():
-    a = annotations_of([0], [0], [0], N=2, K=4)
+    a = make([0], [0], [0], N=2, K=4)
     np.testing.assert_array_equal(sentence_relation_score(a).probability[1], [0.5] * 4)

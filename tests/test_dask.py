@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crowd_files import assert_same_table
 from strategies import assert_close
 
 from slencodings import discount, encode, fuse, fuse_table, smooth
@@ -92,11 +93,9 @@ def expected(rows: pa.Table) -> pl.DataFrame:
     return fuse_table(pl.from_arrow(rows), **ROLES)
 
 
-def assert_same(found: pd.DataFrame, expected: pl.DataFrame) -> None:
-    assert list(found) == expected.columns
-    found = found.sort_values("item")
-    for name in expected.columns:
-        assert_close(found[name].to_numpy(), expected[name].to_numpy())
+def assert_fused_alike(found: pd.DataFrame, expected: pl.DataFrame) -> None:
+    by_item = found.sort_values("item")
+    assert_same_table(by_item.to_dict("list"), expected.to_dict(as_series=False))
 
 
 def test_a_million_rows_are_fused_as_polars_and_arrays_do(
@@ -106,7 +105,7 @@ def test_a_million_rows_are_fused_as_polars_and_arrays_do(
     assert type(table) is dd.DataFrame
     found = table.compute()
     assert len(client.scheduler_info()["workers"]) == 2
-    assert_same(found, expected)
+    assert_fused_alike(found, expected)
     # Item 7 by the equations in turn: 5, 4, 11 and 6.
     said = pl.from_arrow(rows).filter(pl.col("item") == 7)
     y = np.asarray(LABELS) == said["label"].to_numpy()[:, None]
@@ -129,7 +128,7 @@ def test_no_result_depends_on_partitions(dealt: str) -> None:
     rows = many(5_000, 300)
     table = DEALT[dealt](dd.from_pandas(rows.to_pandas(), npartitions=3, sort=False))
     opinions = fuse_table(table, labels=LABELS, **ROLES)
-    assert_same(opinions.compute(), fuse_table(pl.from_arrow(rows), **ROLES))
+    assert_fused_alike(opinions.compute(), fuse_table(pl.from_arrow(rows), **ROLES))
 
 
 class Gate:
@@ -179,7 +178,7 @@ def test_a_million_rows_survive_the_loss_of_a_worker(
         until(lambda: pids[dead] not in client.scheduler_info()["workers"])
         assert not job.done()
         gate.closed.unlink()
-        assert_same(job.result(timeout=120), expected)
+        assert_fused_alike(job.result(timeout=120), expected)
 
 
 DRIFTS: dict[str, Callable[[pa.Table], pa.Table]] = {

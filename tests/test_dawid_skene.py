@@ -2,9 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from learning import (
+from crowds import (
     accuracy,
     assert_is_aggregate,
     crowd,
@@ -14,9 +12,11 @@ from learning import (
     one_item,
     oracles,
     rte,
-    seeds,
     shuffled,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import seeds
 
 from slencodings.aggregate import majority_vote, sle
 from slencodings.aggregate.dawid_skene import dawid_skene

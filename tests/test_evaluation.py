@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crowds import by_chance
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
+from strategies import assert_same_row, seeds
 
 from slencodings import Opinion, encode, evaluate, from_table, smooth
 from slencodings.aggregate import soft_vote
@@ -14,7 +16,6 @@ from slencodings.annotations import Annotations
 from slencodings.evaluation.scores import LEVELS
 from slencodings.metrics import entropy_correlation, entropy_similarity, jsd
 
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 SECOND_ORDER = {
     "auroc_errors_gold",
     "auroc_errors_crowd",
@@ -29,12 +30,6 @@ SECOND_ORDER = {
     "kl_forward",
     "kl_reverse",
 }
-
-
-def crowd(rng, *, N=12, K=3, R=40, soft=False):
-    y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
-    item, who = rng.integers(0, N, R), rng.integers(0, 5, R)
-    return Annotations(item, who, y, np.zeros(R), np.arange(N), np.arange(5), np.arange(K))
 
 
 def opinions(rng, N=12, K=3):
@@ -52,21 +47,12 @@ def from_counts(votes):
     )
 
 
-def assert_same_rows(one, two, *, but=(), **room):
-    assert one.keys() == two.keys()
-    for key in one.keys() - set(but):
-        if one[key] is None:
-            assert two[key] is None, key
-        else:
-            assert two[key] == pytest.approx(one[key], abs=1e-12, **room), key
-
-
 # As labels
 
 
 @given(seeds, st.integers(2, 4))
 def test_scores_against_gold_are_those_of_scikit_learn(rng, K):
-    a, said = crowd(rng, K=K), opinions(rng, K=K)
+    a, said = by_chance(rng, N=12, R=40, K=K), opinions(rng, K=K)
     gold = rng.integers(-1, K, 12)
     gold[0] = 0
     row = evaluate(said, a, gold)
@@ -100,7 +86,7 @@ def test_gold_is_a_mapping_or_codes_and_leaves_what_the_crowd_says_alone():
     assert by_name["items_gold"] == 2
     without = evaluate(predicted, a)
     gold = {key for key in by_name if "_gold" in key}
-    assert_same_rows(by_name, without, but=gold)
+    assert_same_row(by_name, without, but=gold)
     assert [without[key] for key in gold - {"items_gold"}] == [None] * (len(gold) - 1)
     assert without == evaluate(predicted, a, [-1, -1, -1])
 
@@ -118,7 +104,7 @@ def test_labels_that_tie_count_in_parts_in_truth_and_prediction():
 
 @given(seeds, st.booleans())
 def test_scores_against_the_crowd_are_those_of_its_shares_of_votes(rng, soft):
-    a, said = crowd(rng, soft=soft), opinions(rng)
+    a, said = by_chance(rng, N=12, R=40, soft=soft), opinions(rng)
     row = evaluate(said, a)
     votes = np.zeros((12, 3))
     for i, y in zip(a.item, a.vectors, strict=True):
@@ -148,25 +134,25 @@ def test_scores_against_the_crowd_are_those_of_its_shares_of_votes(rng, soft):
 
 def test_soft_labels_that_are_one_hot_are_votes():
     rng = np.random.default_rng(0)
-    a, said = crowd(rng), opinions(rng)
-    assert_same_rows(evaluate(said, a), evaluate(said, replace(a, y=a.vectors)))
+    a, said = by_chance(rng, N=12, R=40), opinions(rng)
+    assert_same_row(evaluate(said, a), evaluate(said, replace(a, y=a.vectors)))
 
 
 def test_probabilities_have_what_needs_no_uncertainty():
     rng = np.random.default_rng(1)
-    a, said, gold = crowd(rng), opinions(rng), rng.integers(0, 3, 12)
+    a, said, gold = by_chance(rng, N=12, R=40), opinions(rng), rng.integers(0, 3, 12)
     strange, target = opinions(rng, 4), opinions(rng)
     whole = evaluate(said, a, gold, ood=strange, target=target)
     assert all(value is not None for value in whole.values())
     part = evaluate(said.probability, a, gold, ood=strange, target=target)
-    assert_same_rows(whole, part, but=SECOND_ORDER)
+    assert_same_row(whole, part, but=SECOND_ORDER)
     assert {key for key, value in part.items() if value is None} == SECOND_ORDER
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_predictions_come_from_any_array_library(library):
     rng = np.random.default_rng(2)
-    a, said = crowd(rng), opinions(rng)
+    a, said = by_chance(rng, N=12, R=40), opinions(rng)
     single = Opinion(*(x.astype(np.float32) for x in said))
     if library == "torch":
         torch = pytest.importorskip("torch")
@@ -177,7 +163,7 @@ def test_predictions_come_from_any_array_library(library):
         other = Opinion(*(jax.numpy.asarray(x) for x in single))
         half = Opinion(*(jax.numpy.asarray(x, dtype="bfloat16") for x in said))
     row = evaluate(other, a, ood=other, target=said)
-    assert_same_rows(row, evaluate(single, a, ood=single, target=said))
+    assert_same_row(row, evaluate(single, a, ood=single, target=said))
     assert row["vote_log_loss"] == pytest.approx(evaluate(said, a)["vote_log_loss"], rel=1e-5)
     for rough in (half, half.probability):
         loss = evaluate(rough, a)["vote_log_loss"]
@@ -199,7 +185,7 @@ def urn(a, P, u, W):
 
 @given(seeds, st.sampled_from([0.5, 2.0, 5.0]))
 def test_votes_are_predicted_by_the_opinion_and_the_votes_before_them(rng, W):
-    a, said = crowd(rng), opinions(rng)
+    a, said = by_chance(rng, N=12, R=40), opinions(rng)
     row = evaluate(said, a, prior_weight=W)
     expected = urn(a, said.probability, said.uncertainty, W)
     assert row["vote_log_loss_dirichlet"] == pytest.approx(expected, abs=1e-12)
@@ -248,7 +234,7 @@ def test_uncertainty_tells_other_inputs_apart():
 
 def test_divergence_from_a_target_is_that_of_dirichlets():
     rng = np.random.default_rng(5)
-    a, said, target = crowd(rng), opinions(rng), opinions(rng)
+    a, said, target = by_chance(rng, N=12, R=40), opinions(rng), opinions(rng)
     torch = pytest.importorskip("torch")
     from torch.distributions import Dirichlet, kl_divergence
 
@@ -269,7 +255,7 @@ def test_divergence_from_a_target_is_that_of_dirichlets():
 
 @given(seeds, st.booleans())
 def test_rows_do_not_depend_on_the_order_of_annotations_items_or_labels(rng, soft):
-    a, said = crowd(rng, soft=soft), opinions(rng)
+    a, said = by_chance(rng, N=12, R=40, soft=soft), opinions(rng)
     gold = rng.integers(-1, 3, 12)
     row = evaluate(said, a, gold)
     rows, items, labels = rng.permutation(40), rng.permutation(12), rng.permutation(3)
@@ -286,12 +272,12 @@ def test_rows_do_not_depend_on_the_order_of_annotations_items_or_labels(rng, sof
         said.belief[items][:, labels], said.uncertainty[items], said.base_rate[items][:, labels]
     )
     codes = np.where(gold >= 0, which[gold], -1)[items]
-    assert_same_rows(row, evaluate(shuffled, b, codes))
+    assert_same_row(row, evaluate(shuffled, b, codes))
 
 
 def test_a_row_is_flat_plain_and_always_has_the_same_keys():
     rng = np.random.default_rng(6)
-    a, said = crowd(rng), opinions(rng)
+    a, said = by_chance(rng, N=12, R=40), opinions(rng)
     rows = [
         evaluate(said, a),
         evaluate(said.probability, a),
@@ -357,7 +343,7 @@ def test_probabilities_in_half_precision_gain_nothing_by_their_sum():
 def test_belief_a_hair_below_nothing_is_nothing():
     a = from_counts(np.asarray([[2, 1], [0, 1]]))
     hair = Opinion(np.asarray([[1.0, -1e-9], [0.0, 1.0]]), np.zeros(2), np.full((2, 2), 0.5))
-    assert_same_rows(evaluate(encode(np.eye(2)), a), evaluate(hair, a))
+    assert_same_row(evaluate(encode(np.eye(2)), a), evaluate(hair, a))
 
 
 # What it refuses

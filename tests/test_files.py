@@ -9,49 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crowd_files import ROLES, Table, as_bytes, assert_same_table, awkward_table
 from flat import encode_file
 
 import slencodings
 from slencodings.files import write as files
 from slencodings.files.write import replacing
-
-Table = dict[str, list[Any]]
-
-
-def crowd(rows: int = 200, seed: int = 0) -> Table:
-    """A crowd whose items need care: leading zeros, commas, quotes, newlines, other scripts."""
-    rng = np.random.default_rng(seed)
-    items = ["007", "7", "a, b", 'say "hi"', "two\nlines", "naïve ☃", "NA", " spaced ", "x;y|z\t"]
-    return {
-        "item": rng.choice(items, rows).tolist(),
-        "annotator": rng.choice(["ann", "bob", "cy"], rows).tolist(),
-        "label": rng.choice(["no", "yes", "NA", "peut-être"], rows).tolist(),
-        "confidence": rng.integers(0, 101, rows).__truediv__(100).tolist(),
-        "reliability": rng.integers(0, 101, rows).__truediv__(100).tolist(),
-    }
-
-
-def as_bytes(table: Table, format: str, **how: Any) -> bytes:
-    """A table in a format, written without DuckDB."""
-    records = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    if format in ("csv", "tsv"):
-        text = io.StringIO(newline="")
-        how = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"} | how
-        writer = csv.DictWriter(text, list(table), **how)
-        writer.writeheader()
-        writer.writerows(records)
-        return text.getvalue().encode()
-    if format == "parquet":
-        sink = io.BytesIO()
-        pq.write_table(pa.table(table), sink)
-        return sink.getvalue()
-    if format == "json":
-        return json.dumps(records, ensure_ascii=False).encode()
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
 def read_back(path: Path) -> Table:
@@ -73,19 +38,6 @@ def read_back(path: Path) -> Table:
     }
 
 
-def assert_same(result: Table, expected: Any) -> None:
-    """The same columns in the same order, text equal and numbers to 1e-12."""
-    assert list(result) == list(expected)
-    for name, values in expected.items():
-        if isinstance(result[name][0], str):
-            assert result[name] == list(values)
-        else:
-            np.testing.assert_allclose(result[name], values, rtol=1e-12, atol=1e-12)
-
-
-ROLES = {name: name for name in ("item", "annotator", "label", "confidence", "reliability")}
-
-
 def encode(folder: Path, content: bytes, name: str, target: str = "out.parquet", **how: Any) -> Any:
     """Encode a file of this content and name; the result and what was said about it."""
     (folder / name).write_bytes(content)
@@ -104,30 +56,30 @@ TEXT_FORMATS = ["csv", "tsv", "jsonl", "json"]
 
 @pytest.mark.parametrize("format", [*TEXT_FORMATS, "parquet"])
 def test_every_input_gives_the_numbers_of_fuse_table(tmp_path: Path, format: str):
-    table = crowd()
+    table = awkward_table()
     result, _, _ = encode(tmp_path, as_bytes(table, format), f"crowd.{format}")
-    assert_same(result, slencodings.fuse_table(table, **ROLES))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES))
 
 
 @pytest.mark.parametrize("format", TEXT_FORMATS)
 def test_gzipped_inputs_are_the_same(tmp_path: Path, format: str):
-    table = crowd()
+    table = awkward_table()
     packed = gzip.compress(as_bytes(table, format))
     result, _, _ = encode(tmp_path, packed, f"crowd.{format}.gz")
-    assert_same(result, slencodings.fuse_table(table, **ROLES))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES))
 
 
 @pytest.mark.parametrize("format", [*TEXT_FORMATS, "parquet"])
 def test_a_name_that_does_not_tell_is_no_hindrance(tmp_path: Path, format: str):
-    table = crowd()
+    table = awkward_table()
     result, _, _ = encode(tmp_path, as_bytes(table, format), "export")
-    assert_same(result, slencodings.fuse_table(table, **ROLES))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES))
 
 
 def test_a_named_format_wins_over_the_name_of_the_file(tmp_path: Path):
-    table = crowd()
+    table = awkward_table()
     result, _, _ = encode(tmp_path, as_bytes(table, "jsonl"), "crowd.csv", format="jsonl")
-    assert_same(result, slencodings.fuse_table(table, **ROLES))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES))
 
 
 SUFFIXES = [".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".CSV", ".csv.gz", ".tsv.gz"]
@@ -135,18 +87,18 @@ SUFFIXES = [".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".CSV", ".csv.gz", 
 
 @pytest.mark.parametrize("target", [f"out{suffix}" for suffix in [*SUFFIXES, ".jsonl.gz"]])
 def test_every_output_holds_the_numbers_of_fuse_table(tmp_path: Path, target: str):
-    table = crowd()
+    table = awkward_table()
     (tmp_path / "crowd.csv").write_bytes(as_bytes(table, "csv"))
     encode_file(str(tmp_path / "crowd.csv"), str(tmp_path / target), columns={})
     shown = tmp_path / target.lower().replace("ndjson", "jsonl")
     (tmp_path / target).rename(shown)
-    assert_same(read_back(shown), slencodings.fuse_table(table, **ROLES))
+    assert_same_table(read_back(shown), slencodings.fuse_table(table, **ROLES))
 
 
 def test_the_long_form_is_that_of_fuse_table(tmp_path: Path):
-    table = crowd()
+    table = awkward_table()
     result, _, _ = encode(tmp_path, as_bytes(table, "csv"), "crowd.csv", "out.csv", form="long")
-    assert_same(result, slencodings.fuse_table(table, **ROLES, form="long"))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES, form="long"))
 
 
 @pytest.mark.parametrize(
@@ -159,17 +111,17 @@ def test_the_long_form_is_that_of_fuse_table(tmp_path: Path):
     ],
 )
 def test_csv_comes_in_many_dialects(tmp_path: Path, how: Any):
-    table = crowd()
+    table = awkward_table()
     result, _, _ = encode(tmp_path, as_bytes(table, "csv", **how), "crowd.csv")
-    assert_same(result, slencodings.fuse_table(table, **ROLES))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES))
 
 
 def test_a_byte_order_mark_and_a_nameless_index_do_not_hide_the_columns(tmp_path: Path):
-    table = crowd()
+    table = awkward_table()
     indexed = {"": list(range(200))} | table
     content = b"\xef\xbb\xbf" + as_bytes(indexed, "csv")
     result, _, _ = encode(tmp_path, content, "crowd.csv")
-    assert_same(result, slencodings.fuse_table(table, **ROLES))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES))
 
 
 def test_numbers_as_ids_stay_numbers_where_the_file_has_types(tmp_path: Path):
@@ -196,11 +148,11 @@ def test_probabilities_may_come_in_columns_or_in_lists(tmp_path: Path):
     for format in ("csv", "jsonl"):
         spec = {"label": "yes,no"}
         result, _, _ = encode(tmp_path, as_bytes(columns, format), f"a.{format}", columns=spec)
-        assert_same(result, expected)
+        assert_same_table(result, expected)
     lists = {"item": columns["item"], "label": [[0.5, 0.5], [0.25, 0.75], [1, 0]]}
     content = as_bytes(lists, "jsonl")
     result, _, _ = encode(tmp_path, content, "lists.jsonl", labels=["yes", "no"])
-    assert_same(result, expected)
+    assert_same_table(result, expected)
 
 
 def test_na_is_a_label_and_no_number(tmp_path: Path):
@@ -226,7 +178,7 @@ def test_repeats_are_not_counted_in_files_that_are_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("slencodings.tables.rows.MOST_ROWS_TO_COUNT_DUPLICATES", 100)
-    _, about, said = encode(tmp_path, as_bytes(crowd(), "csv"), "crowd.csv")
+    _, about, said = encode(tmp_path, as_bytes(awkward_table(), "csv"), "crowd.csv")
     assert "so many rows are not counted" in said[-2]
     assert "repeated" not in about
 
@@ -256,7 +208,7 @@ METADATA = {
 
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.jsonl", "out.csv.gz"])
 def test_how_it_was_made_goes_with_the_result(tmp_path: Path, target: str):
-    content = as_bytes(crowd(), "csv")
+    content = as_bytes(awkward_table(), "csv")
     how = {"operator": "average", "smoothing": 0.05, "prior_weight": 3.0}
     _, returned, _ = encode(tmp_path, content, "crowd.csv", target, **how)
     if target == "out.parquet":
@@ -272,7 +224,7 @@ def test_how_it_was_made_goes_with_the_result(tmp_path: Path, target: str):
 
 
 def test_a_learned_scale_is_kept_with_the_result(tmp_path: Path):
-    content = as_bytes(crowd(), "csv")
+    content = as_bytes(awkward_table(), "csv")
     _, about, said = encode(tmp_path, content, "crowd.csv", confidence_scale="calibrated")
     levels = about["confidence_scale"]
     assert {"level", "uncertainty", "agreement", "count"} == set(levels[0])
@@ -281,18 +233,18 @@ def test_a_learned_scale_is_kept_with_the_result(tmp_path: Path):
 
 
 def test_a_learned_scale_fuses_as_fuse_table_does_with_it(tmp_path: Path):
-    table = crowd()
+    table = awkward_table()
     said = slencodings.from_table(
         table, item="item", label="label", confidence="confidence", confidence_scale=(0, 1)
     )
     scale = slencodings.confidence.calibrate(said)
     content = as_bytes(table, "csv")
     result, _, _ = encode(tmp_path, content, "crowd.csv", confidence_scale="calibrated")
-    assert_same(result, slencodings.fuse_table(table, **ROLES, confidence_scale=scale))
+    assert_same_table(result, slencodings.fuse_table(table, **ROLES, confidence_scale=scale))
 
 
 def test_confidence_that_is_missing_teaches_nothing(tmp_path: Path):
-    table = crowd()
+    table = awkward_table()
     confidence = ["" if q % 5 == 0 else c for q, c in enumerate(table["confidence"])]
     holes = table | {"confidence": confidence}
     for missing in ("drop", "trust"):
@@ -374,7 +326,7 @@ def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path: Path):
 def test_an_error_in_the_middle_leaves_neither_data_nor_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    content = as_bytes(crowd(), "csv")
+    content = as_bytes(awkward_table(), "csv")
     encode(tmp_path, content, "crowd.csv", "out.csv")
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     real = files.literal
@@ -388,7 +340,7 @@ def test_an_error_in_the_middle_leaves_neither_data_nor_note(
 
 
 def test_rows_come_in_the_order_of_items_and_labels(tmp_path: Path):
-    content = as_bytes(crowd(), "csv")
+    content = as_bytes(awkward_table(), "csv")
     result, _, _ = encode(tmp_path, content, "crowd.csv", "out.csv", form="long")
     pairs: Sequence[tuple[str, str]] = list(zip(result["item"], result["label"], strict=True))
     assert pairs == sorted(pairs)
@@ -398,7 +350,7 @@ def test_the_scratch_folder_is_gone_afterwards(tmp_path: Path, monkeypatch: pyte
     scratch = tmp_path / "scratch's"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    encode(tmp_path, as_bytes(crowd(), "csv"), "crowd.csv")
+    encode(tmp_path, as_bytes(awkward_table(), "csv"), "crowd.csv")
     with pytest.raises(ValueError, match="no column"):
         encode(tmp_path, b"a,b\n1,2\n", "bad.csv")
     assert names(scratch) == []

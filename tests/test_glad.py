@@ -2,9 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from learning import (
+from crowds import (
     accuracy,
     assert_is_aggregate,
     crowd,
@@ -14,11 +12,12 @@ from learning import (
     one_item,
     oracles,
     rte,
-    seeds,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
-from strategies import one_in
+from strategies import one_in, seeds
 
 from slencodings.aggregate import sle
 from slencodings.aggregate.glad import glad

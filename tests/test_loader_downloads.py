@@ -57,10 +57,10 @@ def module(name):
     return sys.modules[f"slencodings.datasets.{name}"]
 
 
-def assert_same(one, other):
+def assert_same_crowd(one, other):
     for a, b in zip(one, other, strict=True):
         if hasattr(a, "item") and hasattr(a, "annotator"):
-            assert_same(vars(a).values(), vars(b).values())
+            assert_same_crowd(vars(a).values(), vars(b).values())
         else:
             assert np.array_equal(np.asarray(a), np.asarray(b))
 
@@ -71,7 +71,7 @@ def assert_downloads(name, folder, github, **how):
     with pytest.raises(FileNotFoundError, match=r"pass download=True to fetch \d+ files? \(about"):
         load(**how)
     assert github.asked == []
-    assert_same(load(download=True, **how), load(SHARED / folder, **how))
+    assert_same_crowd(load(download=True, **how), load(SHARED / folder, **how))
     assert len(github.asked) == len({path for path, _ in github.asked})
     assert not list(cache().rglob("*.part"))
 
@@ -82,7 +82,7 @@ def test_rte_downloads(github):
         serve(github, file.sources[0], shared(f"rte/{file.path}"))
     assert_downloads("rte", "rte", github)
     count = len(github.asked)
-    assert_same(m.rte(), m.rte(download=True))
+    assert_same_crowd(m.rte(), m.rte(download=True))
     assert len(github.asked) == count == 2
 
 
@@ -205,7 +205,7 @@ def test_cifar10_images_are_read_from_the_binary_archive(tmp_path):
             member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}.bin")
             member.size = len(body)
             archive.addfile(member, io.BytesIO(body))
-    assert_same(m.cifar10_images(tmp_path), images)
+    assert_same_crowd(m.cifar10_images(tmp_path), images)
 
 
 def test_an_archive_without_images_is_refused(tmp_path):

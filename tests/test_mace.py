@@ -2,9 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from learning import (
+from crowds import (
     accuracy,
     assert_is_aggregate,
     crowd,
@@ -14,10 +12,11 @@ from learning import (
     one_item,
     oracles,
     rte,
-    seeds,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import digamma
-from strategies import one_in
+from strategies import one_in, seeds
 
 from slencodings.aggregate import sle
 from slencodings.aggregate.mace import mace

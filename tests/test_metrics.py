@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import accuracy_score, brier_score_loss, f1_score, log_loss, roc_auc_score
+from strategies import seeds
 
 from slencodings import discount, encode, fuse
 from slencodings.metrics import (
@@ -22,8 +23,6 @@ from slencodings.metrics import (
     macro_f1,
     shares_right,
 )
-
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 def distributions(rng, *shape, K):

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from learning import make
+from crowds import make
 
 from slencodings.files.features import TEXT_FEATURES, read_features
 

@@ -10,8 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from fitting import crowd as make_crowd
-from fitting import one_thread
+from fitting import crowd_of, one_thread
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch import nn
 
@@ -83,7 +82,7 @@ def tiny_data(*, gold=True, N=40, silent=0):
     """Two folds of points with three labels; of the first `silent` items the crowd says nothing."""
     X = np.random.default_rng(0).normal(size=(N, 4)).astype(np.float32)
     y = X[:, :3].argmax(axis=1)
-    said = make_crowd(y)
+    said = crowd_of(y)
     said = replace(said, stated=said.confidence)
     said = said.rows(said.item >= silent)
     halves = np.array_split(np.arange(N), 2)
@@ -280,7 +279,7 @@ def test_each_item_is_tested_on_once_and_never_learned_from_in_that_fold():
 
 
 def test_a_part_of_a_crowd_holds_nothing_of_the_rest():
-    said = make_crowd(np.arange(6) % 3)
+    said = crowd_of(np.arange(6) % 3)
     said = replace(said, annotator=np.arange(18), annotators=np.arange(18) * 10)
     found = sets.part(said, np.asarray([4, 1]))
     assert found.items.tolist() == ["item-4", "item-1"]

@@ -2,9 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crowds import by_chance
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
+from strategies import seeds
 
 from slencodings import alpha, check, discount, encode
 from slencodings.aggregate.agreement import pairwise_kappa, share_of_agreement
@@ -17,14 +19,6 @@ from slencodings.aggregate.sle import sle
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
 from slencodings.tables.arrays import from_table
-
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
-
-
-def crowd(rng, *, N=6, M=5, K=3, R=25, soft=False):
-    y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
-    item, who = rng.integers(0, N, R), rng.integers(0, M, R)
-    return Annotations(item, who, y, np.zeros(R), np.arange(N), np.arange(M), np.arange(K))
 
 
 def read(item, who, label):
@@ -43,7 +37,7 @@ def read(item, who, label):
     st.sampled_from([0.5, 2.0, 10.0]),
 )
 def test_it_is_the_beta_posterior_of_agreement(rng, soft, a, W):
-    crowded = crowd(rng, soft=soft)
+    crowded = by_chance(rng, soft=soft)
     opinion = check(reliability_opinion(crowded, base_rate=a, prior_weight=W))
     p = np.nan_to_num(share_of_agreement(crowded))
     # judgments on items that somebody else judged too
@@ -241,7 +235,7 @@ def test_an_opinion_filters_by_its_projection():
 
 @given(seeds, st.booleans())
 def test_filtering_ignores_row_order(rng, soft):
-    a = crowd(rng, soft=soft)
+    a = by_chance(rng, soft=soft)
     p = rng.permutation(25)
     b = replace(a, item=a.item[p], annotator=a.annotator[p], y=a.y[p])
     r = rng.random(5)

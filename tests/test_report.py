@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import named_crowd
 
 from slencodings import aggregate, triage
 from slencodings.aggregate.agreement import judgments
@@ -49,28 +50,6 @@ HOSTILE = [
 ]
 
 
-def crowd(
-    n: int = 24, per: int = 3, people: int = 6, labels: int = 3, seed: int = 0, **how: Any
-) -> Annotations:
-    """Items annotated by some of the people; one can be told from how the crowd was made."""
-    rng = np.random.default_rng(seed)
-    rows = n * per
-    item = np.repeat(np.arange(n), per)
-    who = np.concatenate([rng.choice(people, per, replace=False) for _ in range(n)])
-    truth = rng.integers(0, labels, n)
-    y = np.where(rng.random(rows) < 0.7, truth[item], rng.integers(0, labels, rows))
-    said = Annotations(
-        item,
-        who,
-        y,
-        rng.choice([0.0, 0.25, 0.5], rows),
-        np.asarray([f"item {i}" for i in range(n)], dtype=object),
-        np.asarray([f"person {m}" for m in range(people)], dtype=object),
-        np.asarray([f"label {k}" for k in range(labels)], dtype=object),
-    )
-    return replace(said, **how)
-
-
 def nameless(said: Annotations) -> Annotations:
     nobody = np.asarray(["anonymous"], dtype=object)
     return replace(said, annotator=np.zeros(len(said.item), dtype=np.intp), annotators=nobody)
@@ -85,21 +64,23 @@ def sure(said: Annotations) -> Annotations:
 
 
 CROWDS = {
-    "two labels": crowd(labels=2),
-    "three labels": crowd(),
-    "ten labels": crowd(labels=10),
-    "thirty labels": crowd(labels=30, n=12),
-    "one label": crowd(labels=1, n=12),
-    "one annotation each": crowd(per=1),
-    "no names": nameless(crowd()),
-    "no names, one each": nameless(crowd(per=1)),
-    "nobody said how sure": sure(crowd()),
-    "soft labels": softened(crowd()),
-    "an item that nobody labelled": crowd(items=np.asarray([*range(24), "extra"], dtype=object)),
-    "somebody twice": crowd(annotator=np.tile([0, 0, 1], 24)),
-    "one person": crowd(per=1, people=1),
-    "few items": crowd(n=3),
-    "two items": crowd(n=2, per=2),
+    "two labels": named_crowd(labels=2),
+    "three labels": named_crowd(),
+    "ten labels": named_crowd(labels=10),
+    "thirty labels": named_crowd(labels=30, n=12),
+    "one label": named_crowd(labels=1, n=12),
+    "one annotation each": named_crowd(per=1),
+    "no names": nameless(named_crowd()),
+    "no names, one each": nameless(named_crowd(per=1)),
+    "nobody said how sure": sure(named_crowd()),
+    "soft labels": softened(named_crowd()),
+    "an item that nobody labelled": named_crowd(
+        items=np.asarray([*range(24), "extra"], dtype=object)
+    ),
+    "somebody twice": named_crowd(annotator=np.tile([0, 0, 1], 24)),
+    "one person": named_crowd(per=1, people=1),
+    "few items": named_crowd(n=3),
+    "two items": named_crowd(n=2, per=2),
 }
 
 
@@ -162,7 +143,7 @@ def test_opinions_are_those_of_learned_trust_as_in_triage(
 
 
 def test_opinions_with_given_reliability_are_those_of_sle():
-    said = crowd()
+    said = named_crowd()
     r = {name: 0.3 + 0.1 * m for m, name in enumerate(said.annotators.tolist())}
     found = summarise(said, reliability=r)
     assert_opinions(found, said, aggregate.sle(said, reliability=r))
@@ -202,7 +183,7 @@ def test_without_an_annotator_is_what_fusing_the_others_gives(name: str, given: 
 
 
 def test_everybody_left_out_in_parts_is_the_same_as_at_once(monkeypatch: pytest.MonkeyPatch):
-    said = crowd()
+    said = named_crowd()
     weighed = weigh(said.completed(0.6))
     whole = without_each(said, weighed)
     monkeypatch.setattr("slencodings.report.without._AT_ONCE", 7)
@@ -315,7 +296,7 @@ def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, dict[s
 
 def test_a_large_crowd_is_compared_on_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(SUMMARISE, "MOST_COMPARED", 40)
-    found = summarise(crowd(n=60))
+    found = summarise(named_crowd(n=60))
     assert found["compared"]["sampled"]
     assert (found["compared"]["items"], found["compared"]["scored"]) == (13, 39)
     assert "a sample of 13 items" in render(found)
@@ -323,14 +304,14 @@ def test_a_large_crowd_is_compared_on_a_sample_and_says_so(monkeypatch: pytest.M
 
 def test_a_large_crowd_has_no_refits_and_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("slencodings.report.people.MOST_REFITTED", 10)
-    people = summarise(crowd())["annotators"]
+    people = summarise(named_crowd())["annotators"]
     assert all(row["reliability_low"] is None for row in people["rows"])
     assert all(row["reliability"] is not None for row in people["rows"])
     assert any("intervals of agreement only" in note for note in people["notes"])
 
 
 def test_what_is_next_is_what_triage_says():
-    said = crowd(n=40, per=2)
+    said = named_crowd(n=40, per=2)
     r = 0.5
     found = summarise(said, reliability=r, target=0.4, conflict=0.3)
     opinion = aggregate.sle(said, reliability=r)
@@ -370,7 +351,7 @@ def test_sections_that_make_no_sense_say_why(summaries: dict[str, dict[str, Any]
 def hostile() -> Annotations:
     """A crowd whose every name tries to be more than a name."""
     H = len(HOSTILE)
-    said = crowd(n=H, per=4, people=H, labels=3)
+    said = named_crowd(n=H, per=4, people=H, labels=3)
     names = np.asarray(HOSTILE, dtype=object)
     return replace(said, items=names, annotators=names, labels=names[:3])
 
@@ -395,7 +376,7 @@ def test_the_policy_knows_the_scripts_and_lets_nothing_else_in():
     import base64
     import hashlib
 
-    page = render(summarise(crowd(n=4)))
+    page = render(summarise(named_crowd(n=4)))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None
     assert "default-src 'none'" in policy[1]

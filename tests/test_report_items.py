@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_report import SUMMARISE, crowd, quick
+from crowds import named_crowd
+from test_report import SUMMARISE, quick
 
 from slencodings.annotations import Annotations
 from slencodings.report import render, summarise
@@ -18,7 +19,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_items_are_all_listed_while_there_is_room():
-    said = crowd(n=50)
+    said = named_crowd(n=50)
     u, d = np.random.default_rng(0).random((2, 50))
     chosen, drawn = choose(said, u, d, 0)
     assert drawn == 0
@@ -28,7 +29,7 @@ def test_items_are_all_listed_while_there_is_room():
 @pytest.mark.parametrize("per", [1, 5, 40])
 def test_of_many_items_the_most_open_are_listed_and_some_at_random(per: int):
     n = MOST_ITEMS + 500
-    said = crowd(n=n, per=1, people=1)
+    said = named_crowd(n=n, per=1, people=1)
     said = replace(said, item=np.repeat(np.arange(n), per), y=np.zeros(n * per, dtype=np.intp))
     u, d = np.random.default_rng(0).random((2, n))
     chosen, drawn = choose(said, u, d, 0)

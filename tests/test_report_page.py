@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report import HOSTILE, crowd, hostile
+from crowds import named_crowd
+from test_report import HOSTILE, hostile
 
 from slencodings.report import render, summarise
 
@@ -46,7 +47,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of a plain crowd and one of a crowd whose names are attacks."""
     folder = tmp_path_factory.mktemp("pages")
     found = {
-        "plain": summarise(crowd(n=60, per=3), name="plain", conflict=0.3),
+        "plain": summarise(named_crowd(n=60, per=3), name="plain", conflict=0.3),
         "hostile": summarise(hostile(), name=HOSTILE[1], made={"command": HOSTILE[3]}),
     }
     for name, summary in found.items():

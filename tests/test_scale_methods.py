@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from crowds import assert_same_aggregate, crowd, make
 from hypothesis import example, given
 from hypothesis import strategies as st
-from learning import crowd, make, seeds
+from strategies import seeds
 
 from slencodings.aggregate import crowdtruth, dawid_skene, glad, mace, one_coin
 from slencodings.aggregate.agreement import judgments
@@ -46,10 +47,7 @@ def test_crowdtruth_is_the_same_in_blocks_of_any_size(size, rng, kind, open_ende
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ct, "_BLOCK", size)
         parts = crowdtruth(a, open_ended=open_ended, max_iter=4)
-    np.testing.assert_allclose(parts.probability, whole.probability, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(parts.reliability, whole.reliability, rtol=0, atol=1e-12)
-    for name, value in whole.details.items():
-        np.testing.assert_allclose(parts.details[name], value, rtol=0, atol=1e-12, err_msg=name)
+    assert_same_aggregate(parts, whole, 1e-12)
 
 
 def ordered_pairs(a):
@@ -127,12 +125,6 @@ def test_short_rows_and_long_ones_are_normalised_alike(rng, K):
 # How far it is
 
 
-def assert_same(got, expected):
-    np.testing.assert_array_equal(got.probability, expected.probability)
-    np.testing.assert_array_equal(got.reliability, expected.reliability)
-    assert str(got.details) == str(expected.details)
-
-
 @pytest.mark.parametrize("method", [dawid_skene, one_coin, glad, crowdtruth])
 @pytest.mark.parametrize("most", [2, 400])
 def test_every_iteration_is_told_and_telling_changes_nothing(method, most):
@@ -142,7 +134,7 @@ def test_every_iteration_is_told_and_telling_changes_nothing(method, most):
     got = method(a, **options, progress=lambda *x: told.append(x))
     assert told == [(i, most) for i in range(1, got.details["iterations"] + 1)]
     assert got.details["converged"] is (most == 400)
-    assert_same(got, method(a, **options))
+    assert_same_aggregate(got, method(a, **options))
 
 
 @pytest.mark.parametrize("tol", [0, 1e-2])
@@ -156,7 +148,7 @@ def test_mace_tells_the_iterations_of_all_starts(tol):
     assert {20, 40, 60} <= set(done)
     # A start that converged counts as if it had made all its iterations.
     assert (list(done) == list(range(1, 61))) is (tol == 0)
-    assert_same(got, mace(a, n_restarts=3, n_iter=20, tol=tol))
+    assert_same_aggregate(got, mace(a, n_restarts=3, n_iter=20, tol=tol))
 
 
 @pytest.mark.parametrize("ridge", [None, Ridge()])

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import betabinom, multinomial
+from strategies import seeds
 
 from slencodings.evaluation.scores import LEVELS, coverage, dirichlet_log_loss
-
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 def polya(votes, alpha):

@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd, in_order
+from crowd_files import assert_same_table
+from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd_table, in_order
 from flat import encode_on_spark
 from strategies import assert_close
 
@@ -198,7 +199,7 @@ def engine(request: pytest.FixtureRequest, sessions: dict[str, Any]) -> Iterator
     session = sessions[request.param]
     for name, value in FOR_FEW_ROWS.items():
         session.conf.set(name, value)
-    yield Engine(session, session.createDataFrame(pa.table(crowd())))
+    yield Engine(session, session.createDataFrame(pa.table(crowd_table())))
     for name in FOR_FEW_ROWS:
         session.conf.unset(name)
 
@@ -213,19 +214,13 @@ def rows_of(table: Any) -> Columns:
     return in_order(columns, *[n for n in list(columns)[:2] if n in (next(iter(columns)), "label")])
 
 
-def assert_same(table: Any, reference: Any) -> None:
-    found, expected = rows_of(table), rows_of(reference)
-    assert list(found) == list(expected)
-    for name, values in expected.items():
-        if any(isinstance(v, float) for v in values):  # None is NaN here
-            assert_close(np.asarray(found[name], dtype=float), np.asarray(values, dtype=float))
-        else:
-            assert found[name] == values, name
+def assert_fused_alike(table: Any, reference: Any) -> None:
+    assert_same_table(rows_of(table), rows_of(reference))
 
 
 def learned() -> Any:
     """Trust that knows annotators, stated levels and what votes say about other labels."""
-    columns = {name: crowd()[name] for name in ("item", "who", "said", "sure")}
+    columns = {name: crowd_table()[name] for name in ("item", "who", "said", "sure")}
     said = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
     annotations = from_table(columns, **said, confidence_scale=None)
     return learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
@@ -269,7 +264,7 @@ def test_spark_fuses_as_other_engines_do(engine: Engine, case: str) -> None:
     how = {k: v() if k == "trust" else v for k, v in CASES[case].items()}
     table = fuse_table(engine.crowd, **how)
     assert type(table) is type(engine.crowd)
-    assert_same(table, fuse_table(pl.LazyFrame(crowd()), **how))
+    assert_fused_alike(table, fuse_table(pl.LazyFrame(crowd_table()), **how))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +290,7 @@ def test_bad_values_are_counted_and_shown(engine: Engine, how: dict[str, Any], w
 
 
 def test_a_sample_to_learn_from_is_the_same_on_spark(engine: Engine) -> None:
-    columns = {name: crowd()[name] for name in ("item", "who", "said")}
+    columns = {name: crowd_table()[name] for name in ("item", "who", "said")}
     said = {"item": "item", "annotator": "who"}
     how = {"share": 0.5, "per_annotator": 1}
     expected = from_table(sample_items(pl.DataFrame(columns), **said, **how), **said, label="said")
@@ -346,7 +341,7 @@ def test_no_result_depends_on_partitions_or_the_order_of_rows(spark: Any) -> Non
         table.repartition(3, "label", "annotator"),
         table.orderBy(rand(1)),
     ):
-        assert_same(fuse_table(dealt, **ROLES), expected)
+        assert_fused_alike(fuse_table(dealt, **ROLES), expected)
 
 
 def write_parts(rows: pa.Table, folder: Path, parts: int) -> str:
@@ -666,7 +661,7 @@ def test_the_entry_says_errors_in_one_line_and_fails(tmp_path: Path) -> None:
 
 
 def test_a_stream_in_small_batches_adds_up_in_a_store(spark: Any, tmp_path: Path) -> None:
-    parts = [{k: v[i : i + 16] for k, v in crowd().items()} for i in (0, 16, 32)]
+    parts = [{k: v[i : i + 16] for k, v in crowd_table().items()} for i in (0, 16, 32)]
     store = str(tmp_path / "store")
 
     # The same as in docs/cluster.md.
@@ -685,7 +680,7 @@ def test_a_stream_in_small_batches_adds_up_in_a_store(spark: Any, tmp_path: Path
         query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
     assert len(list((tmp_path / "store").glob("batch=*"))) == 3
     found = fuse_evidence(spark.read.parquet(store), labels=LABELS)
-    assert_same(found, fuse_table(pl.LazyFrame(crowd()), **NAMED, **NUMBERS))
+    assert_fused_alike(found, fuse_table(pl.LazyFrame(crowd_table()), **NAMED, **NUMBERS))
 
 
 def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
@@ -701,4 +696,4 @@ def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
     query = state.writeStream.outputMode("complete").format("memory").queryName("sums")
     query.trigger(availableNow=True).start().awaitTermination()
     sums = spark.table("sums").selectExpr("*", "0D AS dogmatic")
-    assert_same(fuse_evidence(sums), fuse_table(pl.from_arrow(rows).lazy(), **ROLES))
+    assert_fused_alike(fuse_evidence(sums), fuse_table(pl.from_arrow(rows).lazy(), **ROLES))

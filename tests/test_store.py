@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import io
 import json
 import os
 import re
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crowd_files import ROLES, Table, as_bytes, assert_same_table, doubtful_table
 from engines import Engine, core_engines
 from flat import encode_file, read_crowd
 from hypothesis import given
@@ -29,49 +29,15 @@ from slencodings.files.store import alone
 from slencodings.tables import fuse_evidence
 from slencodings.trust import learn_trust
 
-Table = dict[str, list[Any]]
-ROLES = {name: name for name in ("item", "annotator", "label", "confidence", "reliability")}
-
-
-def crowd(rows: int = 60, seed: int = 0) -> Table:
-    """Certain, doubtful and worthless annotations, some without a label."""
-    rng = np.random.default_rng(seed)
-    return {
-        "item": rng.choice(["007", "7", "a, b", "naïve ☃"], rows).tolist(),
-        "annotator": rng.choice(["ann", "bob", "cy"], rows).tolist(),
-        "label": rng.choice(np.array(["2", "10", "no", None]), rows).tolist(),
-        "confidence": rng.choice([0.0, 0.25, 0.9, 1.0], rows).tolist(),
-        "reliability": rng.choice([0.0, 0.5, 1.0], rows).tolist(),
-    }
-
 
 def part(table: Table, which: Sequence[int]) -> Table:
     return {name: [values[i] for i in which] for name, values in table.items()}
 
 
-def as_csv(table: Table) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*table.values(), strict=True))
-    return text.getvalue().encode()
-
-
-def as_parquet(table: Table) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table(table), sink)
-    return sink.getvalue()
-
-
-def as_jsonl(table: Table) -> bytes:
-    rows = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
 def add(folder: Path, content: bytes | Table, name: str = "new.csv", **how: Any) -> list[str]:
     """Add a file of this content, which is gone afterwards, to the store; what was said."""
     path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else as_csv(content))
+    path.write_bytes(content if isinstance(content, bytes) else as_bytes(content))
     said: list[str] = []
     how = {"columns": {}, "into": str(folder / "store.parquet")} | how
     try:
@@ -94,17 +60,6 @@ def sums(folder: Path) -> Table:
 
 def about(folder: Path) -> dict[str, Any]:
     return json.loads(pq.read_metadata(folder / "store.parquet").metadata[b"slencodings"])
-
-
-def assert_same(result: Any, expected: Any) -> None:
-    """The same columns in the same order, names equal and numbers to 1e-12."""
-    assert list(result) == list(expected)
-    for name, values in expected.items():
-        if np.asarray(values).dtype.kind == "f":
-            got = np.asarray(result[name], dtype=float)
-            np.testing.assert_allclose(got, values, rtol=1e-12, atol=1e-12)
-        else:
-            assert list(result[name]) == list(values)
 
 
 def assert_refused(folder: Path, words: str, content: Any, **how: Any) -> None:
@@ -137,7 +92,7 @@ def batches(draw: st.DrawFn) -> list[list[int]]:
 def test_any_batches_in_any_order_give_what_one_run_gives(
     tmp_path_factory: Any, smoothing: float, form: Any, parts: Any, missing: Any, seed: int
 ):
-    folder, table = tmp_path_factory.mktemp("any"), crowd(seed=seed)
+    folder, table = tmp_path_factory.mktemp("any"), doubtful_table(seed=seed)
     table["confidence"] = [None if i % 7 == 0 else c for i, c in enumerate(table["confidence"])]
     # A first batch of one label alone cannot tell which others there are.
     few = len({table["label"][i] for i in parts[0]} - {None}) < 2
@@ -146,19 +101,19 @@ def test_any_batches_in_any_order_give_what_one_run_gives(
         add(folder, part(table, which), **how, labels=["10", "2", "no"] if few else None)
     shown: dict[str, Any] = {"prior_weight": 3.0, "values": ["belief", "uncertainty", "alpha"]}
     expected = slencodings.fuse_table(table, **ROLES, **how, **shown, form=form)
-    assert_same(opinions(folder, form=form, **shown), expected)
+    assert_same_table(opinions(folder, form=form, **shown), expected)
 
 
 def test_old_annotations_are_not_read_again(tmp_path: Path):
-    table = crowd()
+    table = doubtful_table()
     for which in (range(20), range(20, 60)):
         add(tmp_path, part(table, which))
         assert [p.name for p in tmp_path.iterdir()] == ["store.parquet"]
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, **ROLES))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, **ROLES))
 
 
 def test_adding_may_write_the_opinions_of_all_that_is_there(tmp_path: Path):
-    table = crowd()
+    table = doubtful_table()
     add(tmp_path, part(table, range(30)))
     said = add(tmp_path, part(table, range(30, 60)), target=str(tmp_path / "all.csv"))
     assert said[-2:] == [
@@ -192,13 +147,13 @@ def test_an_item_without_labels_is_kept_until_somebody_gives_one(tmp_path: Path)
 
 
 def test_what_a_store_was_begun_with_need_not_be_said_again(tmp_path: Path):
-    table = crowd()
+    table = doubtful_table()
     table["confidence"] = [1 + 4 * c for c in table["confidence"]]
     first: dict[str, Any] = {"smoothing": 0.2, "confidence_scale": (1.0, 5.0)}
     add(tmp_path, part(table, range(30)), **first)
     add(tmp_path, part(table, range(30, 45)))
     add(tmp_path, part(table, range(45, 60)), **first)
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, **ROLES, **first))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, **ROLES, **first))
 
 
 def test_items_are_called_what_the_first_batch_calls_them(tmp_path: Path):
@@ -211,19 +166,25 @@ def test_items_are_called_what_the_first_batch_calls_them(tmp_path: Path):
 
 
 SAME = {
-    "other order": as_csv(part(crowd(), range(59, -1, -1))),
-    "JSON": as_jsonl(crowd()),
-    "Parquet": as_parquet(crowd()),
-    "gzip": gzip.compress(as_csv(crowd())),
-    "other names": as_csv(
-        dict(zip(["post", "worker", "vote", "certainty", "skill"], crowd().values(), strict=True))
+    "other order": as_bytes(part(doubtful_table(), range(59, -1, -1))),
+    "JSON": as_bytes(doubtful_table(), "jsonl"),
+    "Parquet": as_bytes(doubtful_table(), "parquet"),
+    "gzip": gzip.compress(as_bytes(doubtful_table())),
+    "other names": as_bytes(
+        dict(
+            zip(
+                ["post", "worker", "vote", "certainty", "skill"],
+                doubtful_table().values(),
+                strict=True,
+            )
+        )
     ),
 }
 
 
 @pytest.mark.parametrize("content", SAME.values(), ids=SAME)
 def test_a_batch_is_known_by_what_it_says(tmp_path: Path, content: bytes):
-    add(tmp_path, crowd(), "monday.csv")
+    add(tmp_path, doubtful_table(), "monday.csv")
     words = r"60 rows of other are in store.parquet already, added as monday.csv on 20\d\d-.*"
     words += "again=True; to write opinions, type: sle encode .*store.parquet -o OUT"
     assert_refused(tmp_path, words, content, name="other")
@@ -231,10 +192,10 @@ def test_a_batch_is_known_by_what_it_says(tmp_path: Path, content: bytes):
 
 def test_the_same_may_be_added_again_if_that_is_meant(tmp_path: Path):
     for again in (False, True):
-        add(tmp_path, crowd(), again=again)
-    table = crowd()
+        add(tmp_path, doubtful_table(), again=again)
+    table = doubtful_table()
     twice = {name: values * 2 for name, values in table.items()}
-    assert_same(opinions(tmp_path), slencodings.fuse_table(twice, **ROLES))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(twice, **ROLES))
 
 
 def test_rows_that_only_look_alike_are_another_batch(tmp_path: Path):
@@ -263,7 +224,7 @@ def test_new_labels_may_come_later(tmp_path: Path):
     for which in ([0, 1], [2], [3]):
         add(tmp_path, part(table, which))
     assert about(tmp_path)["labels"] == ["2", "9", "10"]
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, item="item", label="label"))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, item="item", label="label"))
 
 
 def test_a_first_batch_of_one_label_must_say_which_others_there_are(tmp_path: Path):
@@ -298,10 +259,10 @@ def test_soft_labels_add_up_too(tmp_path: Path):
     for which in ([0], [1, 2]):
         add(tmp_path, part(table, which), columns={"label": "yes,no"}, smoothing=0.0)
     how: dict[str, Any] = {"item": "item", "label": ["yes", "no"], "smoothing": 0.0}
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, **how))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, **how))
     assert sums(tmp_path)["annotations"] == [0.5, 1.5, 0.75, 0.25]
     lists: Table = {"item": ["c"], "label": [[0.25, 0.75]]}
-    add(tmp_path, as_jsonl(lists), "lists.jsonl")
+    add(tmp_path, as_bytes(lists, "jsonl"), "lists.jsonl")
     assert opinions(tmp_path)["belief_no"][2] == 0.75
     # A vote beside them is one more annotation.
     add(tmp_path, {"item": ["c"], "label": ["no"]})
@@ -317,26 +278,26 @@ def test_soft_labels_may_bring_new_ones_where_labels_are_found(tmp_path: Path):
 
 def test_numbers_as_labels_may_turn_out_not_to_be_whole(tmp_path: Path):
     table: Table = {"item": [1, 1, 2, 2], "label": [1.0, 0.0, 0.5, 1.0]}
-    add(tmp_path, as_parquet({"item": [1, 1], "label": [1, 0]}), "a.parquet")
+    add(tmp_path, as_bytes({"item": [1, 1], "label": [1, 0]}, "parquet"), "a.parquet")
     assert list(opinions(tmp_path))[1:3] == ["belief_0", "belief_1"]
-    add(tmp_path, as_parquet(part(table, [2])), "b.parquet")
-    add(tmp_path, as_parquet({"item": [2], "label": [1]}), "c.parquet")
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, item="item", label="label"))
+    add(tmp_path, as_bytes(part(table, [2]), "parquet"), "b.parquet")
+    add(tmp_path, as_bytes({"item": [2], "label": [1]}, "parquet"), "c.parquet")
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, item="item", label="label"))
 
 
 def test_labels_and_items_keep_their_type(tmp_path: Path):
     add(tmp_path, BOTH)
-    numbers = as_parquet({"item": ["c", "c"], "label": [0, 1]})
+    numbers = as_bytes({"item": ["c", "c"], "label": [0, 1]}, "parquet")
     words = "labels must be of one type, as in the store; numbers and text came, such as 1 and"
     assert_refused(tmp_path, words, numbers, name="a.parquet")
-    numbers = as_parquet({"item": [1, 1], "label": ["no", "yes"]})
+    numbers = as_bytes({"item": [1, 1], "label": ["no", "yes"]}, "parquet")
     words = "items must be of the type they have in the store, VARCHAR; BIGINT came from a.parquet"
     assert_refused(tmp_path, words, numbers, name="a.parquet")
 
 
 def test_labels_must_be_plain_values(tmp_path: Path):
     dates = pa.array([0, 1], pa.date32())
-    table = as_parquet({"item": ["a", "a"], "label": dates})
+    table = as_bytes({"item": ["a", "a"], "label": dates}, "parquet")
     words = "labels in a store must be text, numbers or truth values; date came"
     assert_refused(tmp_path, words, table, name="a.parquet")
 
@@ -355,7 +316,7 @@ ADDITIVE = {
 def test_what_needs_all_annotations_at_once_is_refused(
     tmp_path: Path, how: dict[str, Any], words: str
 ):
-    assert_refused(tmp_path, words, crowd(), **how)
+    assert_refused(tmp_path, words, doubtful_table(), **how)
 
 
 OTHER = {
@@ -369,33 +330,33 @@ OTHER = {
 
 @pytest.mark.parametrize(("how", "words"), OTHER.values(), ids=OTHER)
 def test_other_settings_are_refused(tmp_path: Path, how: dict[str, Any], words: str):
-    add(tmp_path, crowd())
-    assert_refused(tmp_path, words, crowd(seed=1), **how)
+    add(tmp_path, doubtful_table())
+    assert_refused(tmp_path, words, doubtful_table(seed=1), **how)
     with pytest.raises(ValueError, match=words):
         opinions(tmp_path, **how)
 
 
 @pytest.mark.parametrize("role", ["confidence", "reliability"])
 def test_a_batch_that_lacks_a_column_is_asked_for_it(tmp_path: Path, role: str):
-    add(tmp_path, crowd())
-    table = crowd(seed=1)
+    add(tmp_path, doubtful_table())
+    table = doubtful_table(seed=1)
     table["sure"] = table.pop(role)
     words = f"came with {role}; no column of new.csv looks like it. Name it: {role}='COLUMN'; or"
     assert_refused(tmp_path, words, table)
     add(tmp_path, table, columns={role: "sure"})
     add(tmp_path, table, columns={role: "1"})
-    total = {name: crowd()[name] + crowd(seed=1)[name] * 2 for name in ROLES}
+    total = {name: doubtful_table()[name] + doubtful_table(seed=1)[name] * 2 for name in ROLES}
     total[role][120:] = [1.0] * 60
-    assert_same(opinions(tmp_path), slencodings.fuse_table(total, **ROLES))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(total, **ROLES))
 
 
 def test_uncertainty_may_follow_confidence(tmp_path: Path):
-    table = crowd()
+    table = doubtful_table()
     add(tmp_path, part(table, range(30)))
     doubt = part(table, range(30, 60))
     doubt["uncertainty"] = [1 - c for c in doubt.pop("confidence")]
     add(tmp_path, doubt)
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, **ROLES))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, **ROLES))
 
 
 def test_a_column_of_uncertainty_is_asked_for_too(tmp_path: Path):
@@ -431,7 +392,7 @@ def test_trust_is_kept_in_the_store(tmp_path: Path):
     roles = {name: name for name in table}
     for form in ("wide", "long"):
         expected = slencodings.fuse_table(table, **roles, trust=trust, form=form)
-        assert_same(opinions(tmp_path, form=form), expected)
+        assert_same_table(opinions(tmp_path, form=form), expected)
 
 
 def test_another_trust_is_refused(tmp_path: Path):
@@ -460,30 +421,30 @@ def test_a_store_is_a_parquet_file_of_its_own(tmp_path: Path):
     assert_refused(tmp_path, "a store is a Parquet file; 'store.csv' came", BOTH, into=into)
     into = str(tmp_path / "new.parquet")
     with pytest.raises(ValueError, match="must not replace its own input"):
-        add(tmp_path, as_parquet(BOTH), "new.parquet", into=into)
+        add(tmp_path, as_bytes(BOTH, "parquet"), "new.parquet", into=into)
     into = str(tmp_path / "store.parquet")
     assert_refused(tmp_path, "must not replace the other output", BOTH, target=into)
 
 
 def test_other_files_are_not_taken_for_stores(tmp_path: Path):
-    (tmp_path / "crowd.csv").write_bytes(as_csv(BOTH))
+    (tmp_path / "crowd.csv").write_bytes(as_bytes(BOTH))
     store = tmp_path / "store.parquet"
     encode_file(str(tmp_path / "crowd.csv"), str(store), columns={})
     assert_refused(tmp_path, "store.parquet is a file of another kind, not a store", MORE)
-    store.write_bytes(as_parquet(BOTH))
+    store.write_bytes(as_bytes(BOTH, "parquet"))
     assert_refused(tmp_path, "store.parquet is a file of another kind, not a store", MORE)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "text", "middle"])
 def test_a_damaged_store_is_left_as_it_is(tmp_path: Path, damage: str):
-    add(tmp_path, crowd())
+    add(tmp_path, doubtful_table())
     store = tmp_path / "store.parquet"
     content = bytearray(store.read_bytes())
     content[4:40] = content[4:40] if damage != "middle" else bytes(36)
     length = {"cut": len(content) // 2, "empty": 0}.get(damage, len(content))
     store.write_bytes(b"item,label\n" if damage == "text" else bytes(content[:length]))
     words = "store.parquet cannot be read as a store: .* Nothing was changed. Take the last copy"
-    assert_refused(tmp_path, words, crowd(seed=1))
+    assert_refused(tmp_path, words, doubtful_table(seed=1))
 
 
 def test_a_store_of_a_newer_kind_is_left_as_it_is(tmp_path: Path):
@@ -559,7 +520,7 @@ def test_where_files_cannot_be_locked_nothing_is_added(
 
 
 def test_no_update_is_lost_among_many_at_once(tmp_path: Path):
-    table = crowd()
+    table = doubtful_table()
     add(tmp_path, part(table, range(20)))
 
     def insist(k: int) -> None:
@@ -572,7 +533,7 @@ def test_no_update_is_lost_among_many_at_once(tmp_path: Path):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(insist, range(4)))
-    assert_same(opinions(tmp_path), slencodings.fuse_table(table, **ROLES))
+    assert_same_table(opinions(tmp_path), slencodings.fuse_table(table, **ROLES))
 
 
 KILLED = """
@@ -591,16 +552,18 @@ MOMENTS = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_leaves_the_old_store_or_the_new_one_and_no_lock(tmp_path: Path, moment: str):
-    add(tmp_path, crowd())
+    add(tmp_path, doubtful_table())
     before = (tmp_path / "store.parquet").read_bytes()
-    (tmp_path / "new.csv").write_bytes(as_csv(MORE | {"confidence": [1, 1], "reliability": [1, 1]}))
+    (tmp_path / "new.csv").write_bytes(
+        as_bytes(MORE | {"confidence": [1, 1], "reliability": [1, 1]})
+    )
     code = KILLED.format(patch=MOMENTS[moment])
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
     assert run.returncode == -signal.SIGKILL
     after = (tmp_path / "store.parquet").read_bytes()
     assert (after == before) == ("the lock" not in moment)
     assert (tmp_path / ".store.parquet.lock").exists()
-    more = crowd(seed=1)
+    more = doubtful_table(seed=1)
     add(tmp_path, more)
     assert len(about(tmp_path)["batches"]) == 2 + ("the lock" in moment)
     assert not (tmp_path / ".store.parquet.lock").exists()
@@ -639,22 +602,22 @@ def test_if_opinions_cannot_be_written_nothing_is_added(
 
 
 def test_the_session_in_the_readme_gives_what_one_run_gives(sle: Any):
-    table = crowd()
-    Path("monday.csv").write_bytes(as_csv(part(table, range(30))))
-    Path("tuesday.csv").write_bytes(as_csv(part(table, range(30, 60))))
+    table = doubtful_table()
+    Path("monday.csv").write_bytes(as_bytes(part(table, range(30))))
+    Path("tuesday.csv").write_bytes(as_bytes(part(table, range(30, 60))))
     readme = (Path(__file__).parents[1] / "README.md").read_text()
     commands = re.findall(r"\$ sle (encode .*evidence\.parquet.*?) +#", readme)
     assert len(commands) == 3
     for command in commands:
         assert sle(*command.split())[0] == 0
     expected = slencodings.fuse_table(table, **ROLES)
-    assert_same(pq.read_table("targets.parquet").to_pydict(), expected)
+    assert_same_table(pq.read_table("targets.parquet").to_pydict(), expected)
     with open("targets.csv", encoding="utf-8") as file:
         assert [row["item"] for row in csv.DictReader(file)] == list(expected["item"])
 
 
 def test_what_was_added_is_said_and_what_is_refused_tells_what_to_type(sle: Any):
-    Path("a.csv").write_bytes(as_csv(crowd()))
+    Path("a.csv").write_bytes(as_bytes(doubtful_table()))
     code, _, said = sle("encode", "a.csv", "--into", "s.parquet")
     assert code == 0
     assert said.endswith("added    a.csv to s.parquet: 60 rows in 1 batch, 3 labels\n")
@@ -686,7 +649,7 @@ def by_name(table: Any) -> dict[tuple[Any, ...], list[float]]:
 @core_engines
 @pytest.mark.parametrize("form", ["wide", "long", "evidence"])
 def test_evidence_of_parts_is_fused_as_the_whole_is(engine: Engine, form: Any):
-    table = crowd()
+    table = doubtful_table()
     how: dict[str, Any] = {"smoothing": 0.0, "prior_weight": 3.0}
     halves = [
         slencodings.fuse_table(part(table, which), **ROLES, **how, form="evidence")
@@ -703,12 +666,12 @@ def test_evidence_of_parts_is_fused_as_the_whole_is(engine: Engine, form: Any):
 
 
 def test_a_store_is_a_table_of_evidence(tmp_path: Path):
-    table, rates = crowd(), {"2": 0.5, "10": 0.25, "no": 0.25}
+    table, rates = doubtful_table(), {"2": 0.5, "10": 0.25, "no": 0.25}
     for which in (range(25), range(25, 60)):
         add(tmp_path, part(table, which))
     result = fuse_evidence(sums(tmp_path), labels=["2", "10", "no"], base_rate=rates)
     expected = slencodings.fuse_table(table, **ROLES, labels=["2", "10", "no"], base_rate=rates)
-    assert_same(result, expected)
+    assert_same_table(result, expected)
 
 
 def test_numbers_as_labels_stay_numbers():
@@ -716,7 +679,7 @@ def test_numbers_as_labels_stay_numbers():
         table = {"item": ["a", "a", "b"], "label": labels}
         evidence = slencodings.fuse_table(table, item="item", label="label", form="evidence")
         expected = slencodings.fuse_table(table, item="item", label="label")
-        assert_same(fuse_evidence(evidence), expected)
+        assert_same_table(fuse_evidence(evidence), expected)
 
 
 @pytest.mark.parametrize("wrong", [-1.0, float("inf"), float("nan")])

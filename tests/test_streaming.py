@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from engines import LABELS, SKILLS, SOFT, crowd, without
+from engines import LABELS, SKILLS, SOFT, crowd_table, without
 from polars.testing import assert_frame_equal
 
 from slencodings import from_table, fuse_table
@@ -21,7 +21,7 @@ NUMBERS = {"uncertainty": "doubt", "reliability": "skill"}
 
 
 def table() -> pl.DataFrame:
-    return pl.DataFrame(without(crowd(), "p", "a"))
+    return pl.DataFrame(without(crowd_table(), "p", "a"))
 
 
 def trust() -> Any:

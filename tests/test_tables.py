@@ -19,7 +19,7 @@ from engines import (
     assert_long,
     assert_wide,
     core_engines,
-    crowd,
+    crowd_table,
     every_engine,
     every_engine_but_dask,
     fuse_items,
@@ -48,7 +48,7 @@ OPERATORS = [
 
 def hard_crowd() -> Columns:
     """Plain columns, which every engine holds alike."""
-    return without(crowd(), "p", "a")
+    return without(crowd_table(), "p", "a")
 
 
 def expect(columns: Columns, **how: Any) -> dict[Any, Opinion]:
@@ -87,9 +87,9 @@ def test_every_operator_is_that_of_the_arrays(
 @core_engines
 @pytest.mark.parametrize(("operator", "smoothing"), OPERATORS)
 def test_every_operator_takes_soft_labels(engine: Engine, operator: str, smoothing: float) -> None:
-    columns = without(crowd(), "p", "a")
+    columns = without(crowd_table(), "p", "a")
     how = {"operator": operator, "smoothing": smoothing}
-    y = soft(crowd()["p"])
+    y = soft(crowd_table()["p"])
     numbers = {"uncertainty": columns["doubt"], "reliability": columns["skill"]}
     expected = fuse_items(columns["item"], y, **numbers, **how)
     table = engine(columns)
@@ -102,7 +102,7 @@ def test_dask_takes_soft_labels_and_other_operators() -> None:
     engine, columns = ENGINES["dask"], hard_crowd()
     numbers = {"uncertainty": columns["doubt"], "reliability": columns["skill"]}
     how = {"operator": "weighted", "smoothing": 0.0}
-    expected = fuse_items(columns["item"], soft(crowd()["p"]), **numbers, **how)
+    expected = fuse_items(columns["item"], soft(crowd_table()["p"]), **numbers, **how)
     result = fuse_table(engine(columns), item="item", label=SOFT, form="long", **NUMBERS, **how)
     assert_long(engine, result, expected, SOFT)
     how = {"operator": "constraint", "smoothing": 0.1}
@@ -113,7 +113,7 @@ def test_dask_takes_soft_labels_and_other_operators() -> None:
 
 @every_engine_but_dask
 def test_soft_labels_come_in_one_column_of_lists_too(engine: Engine) -> None:
-    columns = crowd()
+    columns = crowd_table()
     expected = fuse_items(columns["item"], soft(columns["p"]))
     named = fuse_table(engine(columns), item="item", label="p", labels=LABELS)
     assert_wide(engine, named, expected)
@@ -149,8 +149,8 @@ def test_pandas_objects_are_read_to_the_last_row() -> None:
     table = pd.DataFrame(
         {"item": [q == 1234 for q in range(rows)], "p": p, "sure": sure}, dtype=object
     )
-    for crowd_table in (table, dict(table)):
-        result = fuse_table(crowd_table, item="item", label="p", confidence="sure", smoothing=0)
+    for columns in (table, dict(table)):
+        result = fuse_table(columns, item="item", label="p", confidence="sure", smoothing=0)
         assert_close(np.asarray(result["uncertainty"]), np.asarray([0.0, 0.5]))
         assert_close(np.asarray(result["belief_1"]), np.asarray([0.0, 0.375]))
 
@@ -239,7 +239,7 @@ def test_base_rates_are_shared_by_name_or_by_order(engine: Engine) -> None:
 def test_base_rates_by_row_are_fused_like_those_of_opinions(
     engine: Engine, smoothing: float, label: Any
 ) -> None:
-    columns = crowd()
+    columns = crowd_table()
     y = one_hot(columns["said"]) if label == "said" else soft(columns["p"])
     doubt = [1.0 if v is None else v for v in columns["doubt"]]
     how = {"uncertainty": doubt, "base_rate": np.asarray(columns["a"]), "smoothing": smoothing}
@@ -294,7 +294,7 @@ def test_the_order_of_rows_does_not_matter(engine: Engine, data: st.DataObject) 
 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 60), st.sampled_from(OPERATORS))
 def test_any_crowd_is_fused_as_arrays_do(seed: int, rows: int, how: tuple[str, float]) -> None:
-    engine, columns = ENGINES["polars-lazy"], without(crowd(max(rows, 20), seed), "p", "a")
+    engine, columns = ENGINES["polars-lazy"], without(crowd_table(max(rows, 20), seed), "p", "a")
     chosen = dict(zip(("operator", "smoothing"), how, strict=True))
     table = fuse_table(engine(columns), **HARD, **NUMBERS, **chosen, labels=LABELS)
     assert_wide(engine, table, expect(columns, **chosen))

@@ -24,8 +24,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from crowds import crowd, make, one_item, shuffled
 from engines import Engine, every_engine
-from learning import crowd, make, one_item, shuffled
 
 from slencodings import aggregate, from_table
 from slencodings.aggregate import crowdtruth, dawid_skene, krippendorff_alpha, mace, majority_vote

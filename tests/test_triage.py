@@ -6,20 +6,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from crowds import make
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
+from strategies import seeds
 
 from slencodings import fuse
 from slencodings.aggregate import sle
-from slencodings.annotations import Annotations
 from slencodings.metrics import jsd
 from slencodings.opinion import Opinion, encode
 from slencodings.tables.arrays import from_table
 from slencodings.triage import annotations_needed, assign, dissonance, plan, triage, why
 from slencodings.trust import learn_trust
 
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 GOALS = ("label", "probability", "uncertainty")
 
 
@@ -28,12 +28,11 @@ def opinions(rng, N, K, *, least=0.02):
     return Opinion(rng.dirichlet(np.ones(K), N) * (1 - u)[:, None], u, rng.dirichlet(np.ones(K), N))
 
 
-def crowd(done, K=2):
+def annotated(done, K=2):
     """Everybody who is marked in (N, M) has annotated, all with the first label."""
     item, who = np.nonzero(np.asarray(done))
     N, M = np.shape(done)
-    y = np.zeros(len(item), dtype=np.intp)
-    return Annotations(item, who, y, np.zeros(len(y)), np.arange(N), np.arange(M), np.arange(K))
+    return make(item, who, np.zeros(len(item), dtype=np.intp), N=N, M=M, K=K)
 
 
 # Too few, or in conflict
@@ -297,7 +296,7 @@ def test_who_is_asked_is_the_best_choice_in_nearly_all_small_cases():
         done = rng.random((N, M)) < rng.choice([0.2, 0.5, 0.7])
         planned, capacity = rng.integers(0, 4, N), rng.integers(0, 4, M)
         r = rng.integers(1, 10, M) / 10
-        got = assign(crowd(done), planned, reliability=r, capacity=capacity)
+        got = assign(annotated(done), planned, reliability=r, capacity=capacity)
         best, total = best_sum(done, planned, r, capacity), r[got.annotator].sum()
         assert total <= best + 1e-9
         missed.append(best - total > 1e-9)
@@ -307,7 +306,9 @@ def test_who_is_asked_is_the_best_choice_in_nearly_all_small_cases():
 
 
 def test_with_equal_access_and_no_limits_the_best_do_everything():
-    got = assign(crowd(np.zeros((3, 4))), [2, 0, 1], reliability=[0.1, 0.9, 0.5, 0.9], capacity=9)
+    got = assign(
+        annotated(np.zeros((3, 4))), [2, 0, 1], reliability=[0.1, 0.9, 0.5, 0.9], capacity=9
+    )
     assert list(zip(got.item.tolist(), got.annotator.tolist(), strict=True)) == [
         (0, 1), (0, 3), (2, 1),
     ]  # fmt: skip
@@ -319,7 +320,7 @@ def test_nobody_is_asked_twice_or_too_often_and_nothing_is_hidden(rng, spread):
     done = rng.random((N, M)) < 0.4
     planned, r = rng.integers(0, 5, N), np.where(rng.random(M) < 0.2, 0, rng.random(M))
     capacity = None if spread else rng.integers(0, 5, M)
-    item, annotator, unassigned = assign(crowd(done), planned, reliability=r, capacity=capacity)
+    item, annotator, unassigned = assign(annotated(done), planned, reliability=r, capacity=capacity)
     asked = np.zeros((N, M), dtype=int)
     np.add.at(asked, (item, annotator), 1)
     assert np.all(asked + done <= 1)
@@ -335,7 +336,7 @@ def test_nobody_is_asked_twice_or_too_often_and_nothing_is_hidden(rng, spread):
 
 
 def test_work_is_spread_unless_limits_are_given():
-    nobody = crowd(np.zeros((12, 4)))
+    nobody = annotated(np.zeros((12, 4)))
     r = [0.9, 0.8, 0.7, 0.6]
     got = assign(nobody, np.ones(12), reliability=r)
     assert np.bincount(got.annotator).tolist() == [3, 3, 3, 3]
@@ -348,7 +349,7 @@ def test_work_is_spread_unless_limits_are_given():
 
 def test_the_item_with_the_fewest_others_to_turn_to_goes_first():
     # Both want one; the better annotator has time for one, the other has done the second item.
-    got = assign(crowd([[0, 0], [0, 1]]), [1, 1], reliability=[0.9, 0.5], capacity=1)
+    got = assign(annotated([[0, 0], [0, 1]]), [1, 1], reliability=[0.9, 0.5], capacity=1)
     assert got.item.tolist() == [0, 1]
     assert got.annotator.tolist() == [1, 0]
 
@@ -356,13 +357,13 @@ def test_the_item_with_the_fewest_others_to_turn_to_goes_first():
 def test_who_has_no_time_is_nobody_to_turn_to():
     # The best could do the second item but has no time, so the next must, and not the first item.
     got = assign(
-        crowd([[1, 0, 0], [0, 0, 1]]), [1, 1], reliability=[0.9, 0.8, 0.7], capacity=[0, 1, 1]
+        annotated([[1, 0, 0], [0, 0, 1]]), [1, 1], reliability=[0.9, 0.8, 0.7], capacity=[0, 1, 1]
     )
     assert got.annotator.tolist() == [2, 1]
 
 
 def test_who_annotated_an_item_twice_counts_once():
-    twice = crowd([[1, 0]])
+    twice = annotated([[1, 0]])
     twice = replace(twice, item=np.asarray([0, 0]), annotator=np.asarray([0, 0]))
     assert assign(twice, [2], reliability=0.5).unassigned.tolist() == [1]
 
@@ -416,7 +417,7 @@ def test_without_a_budget_all_is_planned_that_the_target_needs():
 
 
 def test_newcomers_are_planned_for_unless_there_are_none():
-    everybody = crowd(np.ones((2, 3)))
+    everybody = annotated(np.ones((2, 3)))
     opinion = sle(everybody, reliability=0.2, smoothing=0)
     hired = triage(opinion, everybody, reliability=0.2, budget=3)
     assert hired.planned.sum() == 3
@@ -427,7 +428,7 @@ def test_newcomers_are_planned_for_unless_there_are_none():
         alone = triage(opinion, everybody, reliability=0.2, budget=budget, newcomers=False)
         assert alone.planned.tolist() == [0, 0]
         np.testing.assert_array_equal(alone.expected_uncertainty, opinion.uncertainty)
-    some = crowd([[1, 1, 1], [1, 0, 0]])
+    some = annotated([[1, 1, 1], [1, 0, 0]])
     few = triage(sle(some, reliability=0.2), some, reliability=0.2, budget=9, newcomers=False)
     assert few.planned.tolist() == [0, 2]
     assert few.assignment.annotator.tolist() == [1, 2]
@@ -435,7 +436,7 @@ def test_newcomers_are_planned_for_unless_there_are_none():
 
 @pytest.mark.parametrize(("r", "needed"), [(0.0, None), (1.0, 1)])
 def test_annotators_of_no_use_and_beyond_doubt(r, needed):
-    nobody = crowd(np.zeros((2, 1)))
+    nobody = annotated(np.zeros((2, 1)))
     todo = triage(sle(nobody), nobody, reliability=r)
     assert [row["needed"] for row in todo.to_rows()] == [needed, needed]
     assert todo.planned.tolist() == [needed or 0] * 2
@@ -444,7 +445,7 @@ def test_annotators_of_no_use_and_beyond_doubt(r, needed):
 
 
 def test_a_certain_item_is_left_alone_by_certain_annotators():
-    sure = crowd([[1, 0], [0, 0]])
+    sure = annotated([[1, 0], [0, 0]])
     todo = triage(sle(sure, smoothing=0), sure, reliability=1, budget=5)
     assert todo.uncertainty.tolist() == [0, 1]
     assert todo.planned.tolist() == [0, 1]
@@ -468,7 +469,7 @@ def test_hardly_reliable_annotators_do_not_fill_the_memory():
 
 
 def test_items_without_any_annotator_can_be_sorted_out():
-    nobody = crowd(np.zeros((2, 0)))
+    nobody = annotated(np.zeros((2, 0)))
     todo = triage(sle(nobody), nobody, reliability=[], budget=3)
     assert todo.why.tolist() == ["few", "few"]
     assert todo.planned.tolist() == [0, 0]
@@ -478,7 +479,7 @@ def test_items_without_any_annotator_can_be_sorted_out():
 @given(seeds)
 def test_the_order_of_rows_does_not_matter(rng):
     done = rng.random((6, 4)) < 0.5
-    a = crowd(done)
+    a = annotated(done)
     a = replace(a, y=rng.integers(0, 2, len(a.y)))
     p = rng.permutation(len(a.y))
     b = replace(a, item=a.item[p], annotator=a.annotator[p], y=a.y[p])
@@ -490,7 +491,7 @@ def test_the_order_of_rows_does_not_matter(rng):
 
 def test_opinions_of_learned_trust_are_sorted_out_as_well():
     rng = np.random.default_rng(5)
-    learned_from = crowd(rng.random((30, 4)) < 0.7)
+    learned_from = annotated(rng.random((30, 4)) < 0.7)
     truth = rng.integers(0, 2, 30)[learned_from.item]
     y = np.where(rng.random(len(truth)) < 0.8, truth, 1 - truth)
     learned_from = replace(learned_from, y=y)
@@ -523,7 +524,7 @@ def simulate(seed, goal, *, N=300, M=30, K=3, rounds=8, each=60):
     """Mean uncertainty, accuracy, log-loss and JSD after a budget of rounds x each."""
     rng = np.random.default_rng(seed)
     truth, skill = rng.integers(0, K, N), rng.uniform(0.3, 0.8, M)
-    said = crowd(np.zeros((N, M)), K)
+    said = annotated(np.zeros((N, M)), K)
     said = ask(rng, said, truth, skill, assign(said, rng.integers(1, 4, N), reliability=skill))
     for _ in range(rounds):
         opinion = sle(said, reliability=skill)

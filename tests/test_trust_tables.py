@@ -19,7 +19,7 @@ from engines import (
     assert_long,
     assert_wide,
     core_engines,
-    crowd,
+    crowd_table,
     every_engine,
     every_engine_but_dask,
     in_order,
@@ -40,7 +40,7 @@ STATED = NAMED | {"confidence": "sure"}
 
 def rows_of(rows: int = 48, seed: int = 5) -> Columns:
     """A crowd with somebody new, an unlabelled row, and an item that nobody labelled."""
-    columns = without(crowd(rows, seed), "p", "a")
+    columns = without(crowd_table(rows, seed), "p", "a")
     columns["who"][4:7] = ["eve", "fay", "eve"]
     return columns
 
@@ -60,7 +60,7 @@ def expect(trust: Trust, columns: Columns, said: Any = STATED, **how: Any) -> di
 @pytest.fixture(scope="module")
 def trust() -> Trust:
     """Learned from a crowd that knows neither eve nor fay."""
-    learned = learn(without(crowd(400, 1), "p", "a"))
+    learned = learn(without(crowd_table(400, 1), "p", "a"))
     assert np.ptp(learned.worth) > 0
     assert len(learned.share) == 5
     assert (learned.meaning > 0).all()
@@ -122,7 +122,7 @@ PARTS = [
 @core_engines
 def test_each_part_may_be_missing(engine: Engine, off: dict[str, bool]) -> None:
     columns = rows_of()
-    trust = learn(without(crowd(200, 2), "p", "a"), **off)
+    trust = learn(without(crowd_table(200, 2), "p", "a"), **off)
     expected = expect(trust, columns)
     for form, assert_form in (("wide", assert_wide), ("long", assert_long)):
         assert_form(engine, fuse_table(engine(columns), **STATED, trust=trust, form=form), expected)
@@ -184,7 +184,7 @@ def test_soft_labels_are_found_by_name_in_any_order(engine: Engine, form: Any) -
 
 
 def test_lists_of_probabilities_need_the_names_that_trust_knows(trust: Trust) -> None:
-    columns = {n: v for n, v in crowd().items() if n in ("item", "who", "sure", "p")}
+    columns = {n: v for n, v in crowd_table().items() if n in ("item", "who", "sure", "p")}
     said = STATED | {"label": "p"}
     expected = expect(trust, columns, said, labels=LABELS)
     table = pl.DataFrame(columns)
@@ -343,7 +343,7 @@ def test_the_result_says_what_trust_was_used(trust: Trust) -> None:
 )
 def test_what_trust_knows_better_is_refused(trust: Trust, how: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        fuse_table(crowd(), **(STATED | how), trust=trust)
+        fuse_table(crowd_table(), **(STATED | how), trust=trust)
 
 
 def test_what_says_the_same_as_trust_is_taken(trust: Trust) -> None:

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from learning import (
+from crowds import (
     accuracy,
     assert_is_aggregate,
     crowd,
@@ -11,8 +9,10 @@ from learning import (
     of,
     oracles,
     rte,
-    seeds,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import seeds
 
 from slencodings.aggregate import sle, soft_vote
 from slencodings.aggregate.em import ballots_of

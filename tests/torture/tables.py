@@ -9,7 +9,7 @@ from engines import (
     Columns,
     assert_long,
     assert_wide,
-    crowd,
+    crowd_table,
     fuse_items,
     one_hot,
     soft,
@@ -26,7 +26,7 @@ ONE_IN_DASK = 50
 
 def drawn(rng: np.random.Generator) -> Columns:
     """Any rows of a crowd, some of them again and again."""
-    columns = crowd(60, int(rng.integers(2**32)))
+    columns = crowd_table(60, int(rng.integers(2**32)))
     rows = rng.integers(0, 60, rng.integers(20, 80))
     # A column of nothing has no type that engines agree on.
     rows[:2] = 0, 1

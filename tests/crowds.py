@@ -1,30 +1,29 @@
-"""Crowds for the methods that learn from the whole crowd, and what crowd-kit made of some."""
+"""Crowds as annotations, what methods must make of them, and what crowd-kit made of some."""
 
 import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from slencodings.annotations import Annotations
 
 ROOT = Path(__file__).parents[1]
 CROWDKIT = json.loads((ROOT / "tests" / "data" / "crowdkit.json").read_text())
-seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 oracles = pytest.mark.parametrize("oracle", CROWDKIT, ids=["three labels", "two labels"])
 
 
-def make(item, annotator, y, *, N=None, M=None, K=None, uncertainty=None):
+def make(item, annotator, y, *, N=None, M=None, K=None, uncertainty=None, stated=None):
     """Annotations from codes; sizes are the largest code unless told."""
     item, annotator, y = np.asarray(item, int), np.asarray(annotator, int), np.asarray(y)
-    N = N or int(item.max()) + 1
-    M = M or int(annotator.max()) + 1
+    N = int(item.max()) + 1 if N is None else N
+    M = int(annotator.max()) + 1 if M is None else M
     K = K or (y.shape[1] if y.ndim == 2 else int(y.max()) + 1)
     u = np.zeros(len(item)) if uncertainty is None else np.asarray(uncertainty, float)
-    return Annotations(item, annotator, y, u, np.arange(N), np.arange(M), np.arange(K))
+    return Annotations(item, annotator, y, u, np.arange(N), np.arange(M), np.arange(K), stated)
 
 
 def of(oracle):
@@ -41,6 +40,35 @@ def crowd(rng, *, N=12, M=5, K=3, R=60, soft=False, unsure=False):
         y = 0.6 * np.eye(K)[y] + 0.4 * rng.dirichlet(np.ones(K), R)
     u = rng.choice([0, 1, rng.random()], R) if unsure else None
     return make(item, annotator, y, N=N, M=M, K=K, uncertainty=u)
+
+
+def by_chance(rng, *, N=6, M=5, K=3, R=25, soft=False, uncertainty=None):
+    """Nobody knows anything; some items have one annotation or none, some pairs two."""
+    y = rng.dirichlet(np.ones(K), R) if soft else rng.integers(0, K, R)
+    item, annotator = rng.integers(0, N, R), rng.integers(0, M, R)
+    return make(item, annotator, y, N=N, M=M, K=K, uncertainty=uncertainty)
+
+
+def named_crowd(
+    n: int = 24, per: int = 3, people: int = 6, labels: int = 3, seed: int = 0, **how: Any
+) -> Annotations:
+    """Items annotated by some of the people; one can be told from how the crowd was made."""
+    rng = np.random.default_rng(seed)
+    rows = n * per
+    item = np.repeat(np.arange(n), per)
+    who = np.concatenate([rng.choice(people, per, replace=False) for _ in range(n)])
+    truth = rng.integers(0, labels, n)
+    y = np.where(rng.random(rows) < 0.7, truth[item], rng.integers(0, labels, rows))
+    said = Annotations(
+        item,
+        who,
+        y,
+        rng.choice([0.0, 0.25, 0.5], rows),
+        np.asarray([f"item {i}" for i in range(n)], dtype=object),
+        np.asarray([f"person {m}" for m in range(people)], dtype=object),
+        np.asarray([f"label {k}" for k in range(labels)], dtype=object),
+    )
+    return replace(said, **how)
 
 
 def shuffled(a, rng):
@@ -68,6 +96,16 @@ def assert_same_for_any_names(method, a, rng, tolerance=1e-8):
     np.testing.assert_allclose(moved.probability, expected, rtol=0, atol=tolerance)
     expected = plain.reliability[np.argsort(annotators)]
     np.testing.assert_allclose(moved.reliability, expected, rtol=0, atol=tolerance)
+
+
+def assert_same_aggregate(got, expected, tolerance=0.0):
+    """Two aggregates are equal to `tolerance`, all that was learned on the way too."""
+    close = {"rtol": 0, "atol": tolerance}
+    np.testing.assert_allclose(got.probability, expected.probability, **close)
+    np.testing.assert_allclose(got.reliability, expected.reliability, **close)
+    assert got.details.keys() == expected.details.keys()
+    for name, value in expected.details.items():
+        np.testing.assert_allclose(got.details[name], value, **close, err_msg=name)
 
 
 def assert_is_aggregate(got, a):
