@@ -50,9 +50,10 @@ SLOW = [
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """What `make quick` leaves out is not even imported."""
+    """Helpers have no tests, and what `make quick` leaves out is not even imported."""
+    helper = collection_path.suffix == ".py" and not collection_path.name.startswith("test_")
     left_out = config.option.markexpr == "not slow" and collection_path.name in SLOW
-    return True if left_out else None
+    return True if helper or left_out else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks are looked at
