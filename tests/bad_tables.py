@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from crowd_files import Roles
 from engines import Columns
 
 NAN = float("nan")
@@ -18,7 +19,7 @@ GOOD: Columns = {
     "a": [0.5, 0.1, 0.3, 0.5],
     "b": [0.5, 0.9, 0.7, 0.5],
 }
-PLAIN = {"item": "item", "label": "said"}
+PLAIN: Roles = {"item": "item", "label": "said"}
 WORDS = ["no", "yes"]
 
 # Each: what is changed in the table, how it is called, and the words of the answer.

@@ -103,7 +103,8 @@ def sle(
         with pytest.raises(SystemExit) as stop:
             main()
         assert isinstance(stop.value.code, int)
-        return Run(stop.value.code, *capsys.readouterr())
+        said = capsys.readouterr()
+        return Run(stop.value.code, said.out, said.err)
 
     monkeypatch.chdir(tmp_path)
     before = signal.getsignal(signal.SIGTERM)

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from strategies import assert_close
 
 Table = dict[str, list[Any]]
-ROLES: dict[str, Any] = {
-    name: name for name in ("item", "annotator", "label", "confidence", "reliability")
-}
+# Which column plays which role, and how rows are read; tests change and join them at will.
+Roles = dict[str, Any]
+ROLES: Roles = {name: name for name in ("item", "annotator", "label", "confidence", "reliability")}
 
 
 def awkward_table(rows: int = 200, seed: int = 0) -> Table:

@@ -128,9 +128,7 @@ ODD = {
     "nobody": make([], [], np.zeros(0, int), N=3, M=2, K=2),
     "nobody is sure": make([0, 0], [0, 1], [0, 1], uncertainty=[1, 1]),
     "one soft annotation": make([0], [0], [[0.2, 0.3, 0.5]]),
-    "no items": Annotations(
-        *(np.zeros(0, int),) * 3, np.zeros(0), np.arange(0), np.arange(0), np.arange(2)
-    ),
+    "no items": make([], [], np.zeros(0, int), N=0, M=0, K=2),
 }
 odd_crowds = pytest.mark.parametrize("a", ODD.values(), ids=ODD)
 

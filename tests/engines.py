@@ -22,6 +22,7 @@ from slencodings import (
     fuse_weighted,
     smooth,
 )
+from slencodings.choices import Form
 
 Columns = dict[str, list[Any]]
 
@@ -180,7 +181,7 @@ def fuse_items(
 
     A missing annotation is vacuous, which cumulative fusion does not mind; others must drop it.
     """
-    missing = np.isnan(y).any(-1)
+    missing = np.asarray(np.isnan(y).any(-1))
     u = np.where(missing, 1.0, np.asarray(uncertainty, dtype=float))
     r = np.where(missing, 1.0, np.asarray(reliability, dtype=float))
     y = np.where(missing[:, None], 1 / y.shape[1], y)
@@ -250,3 +251,6 @@ def assert_long(
         assert_close(np.asarray(row["belief"]), np.asarray(0.0 if k is None else b[k]))
         if k is not None and "probability" in row:
             assert_close(np.asarray(row["probability"]), np.asarray(expected[item].probability[k]))
+
+
+FORMS: dict[Form, Callable[..., None]] = {"wide": assert_wide, "long": assert_long}

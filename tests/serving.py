@@ -5,8 +5,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Handler(BaseHTTPRequestHandler):
+    site: "Site"
+
     def do_GET(self):
-        site = self.server.site
+        site = self.site
         asked = self.headers.get("Range")
         site.asked.append((self.path, asked))
         body = site.files.get(self.path)
@@ -26,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body[: site.cuts.pop(0)] if site.cuts else body)
         return None
 
-    def log_message(self, *_):
+    def log_message(self, format, *_):
         pass
 
 
@@ -35,8 +37,8 @@ class Site:
 
     def __init__(self):
         self.files, self.cuts, self.ranges, self.asked = {}, [], True, []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.site = self
+        handler = type("OfThisSite", (Handler,), {"site": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()

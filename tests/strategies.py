@@ -1,7 +1,7 @@
 """What the tests of opinions draw, convert and compare."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from slencodings import Opinion, encode
 
+T = TypeVar("T")
 EPS = float(np.finfo(float).eps)
 
 # Certain, vacuous and nearly so come as often as all the rest.
@@ -28,7 +29,7 @@ BATCHES = st.sampled_from([(), (1,), (3,), (2, 2)])
 
 def one_in(n: int) -> settings:
     """One example where others have `n`, for laws that take long to look at."""
-    return settings(max_examples=max(1, settings.default.max_examples // n))
+    return settings(max_examples=max(1, present(settings.default).max_examples // n))
 
 
 def _rows_that_sum_to_one(shape: tuple[int, ...]) -> st.SearchStrategy[np.ndarray]:
@@ -120,6 +121,12 @@ def assert_same_row(one: Any, two: Any, *, but: Any = (), tol: float = 1e-12) ->
         value = one[name]
         expected = pytest.approx(value, abs=tol) if isinstance(value, float) else value
         assert two[name] == expected, name
+
+
+def present(value: T | None) -> T:
+    """What may be None elsewhere, and is not here."""
+    assert value is not None
+    return value
 
 
 def assert_is_opinion(opinion: Opinion, tol: float = 1e-12) -> None:

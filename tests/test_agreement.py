@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -20,12 +21,13 @@ from slencodings.aggregate.agreement import (
     share_of_agreement,
 )
 from slencodings.annotations import Annotations, leave_one_out
+from slencodings.choices import Level
 from slencodings.tables.arrays import from_table
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "agreement.json").read_text())["cases"]
 RTE = Path(__file__).parents[2] / "shared/datasets/rte/all_collected_data/rte.standardized.tsv"
 PER_ANNOTATOR = [share_of_agreement, g_index, pairwise_kappa]
-LEVELS = ["nominal", "ordinal", "interval"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 def uneven(rng, *, soft=False, **how):
@@ -89,7 +91,7 @@ def test_share_of_agreement_is_the_mean_dot_product_with_peers(rng, soft):
             peers = [said[i] @ said[j] for j in said if j != i]
             if peers:
                 each[i].append(np.mean(peers))
-    expected = [np.mean(x) if x else np.nan for x in each.values()]
+    expected = [float(np.mean(x)) if x else np.nan for x in each.values()]
     np.testing.assert_allclose(share_of_agreement(a), expected, rtol=0, atol=1e-12)
 
 
@@ -169,7 +171,7 @@ def test_nobody_is_their_own_peer(measure):
 def test_a_hundred_thousand_annotators_of_one_item(measure):
     y = np.random.default_rng(0).integers(0, 3, 10**5)
     at = np.arange(10**5)
-    a = Annotations(0 * at, at, y, 0.0 * at, np.arange(1), at, np.arange(3))
+    a = Annotations(0 * at, at, y, np.zeros(len(at)), np.arange(1), at, np.arange(3))
     p = (np.bincount(y)[y] - 1) / (10**5 - 1)
     expected = (p - 1 / 3) * 1.5 if measure is g_index else p
     np.testing.assert_allclose(measure(a), expected, rtol=0, atol=1e-12)
@@ -178,7 +180,9 @@ def test_a_hundred_thousand_annotators_of_one_item(measure):
 def test_kappa_refuses_what_would_fill_the_memory():
     R = 50_000
     at = np.arange(2 * R)
-    a = Annotations(at // R, at % R, at % 3, 0.0 * at, np.arange(2), np.arange(R), np.arange(3))
+    a = Annotations(
+        at // R, at % R, at % 3, np.zeros(len(at)), np.arange(2), np.arange(R), np.arange(3)
+    )
     with pytest.raises(
         ValueError,
         match=r"2,499,950,000 pairs of annotations, 50,000 annotations on one item among them; "
@@ -293,7 +297,7 @@ def test_the_interval_holds_alpha_and_is_repeatable():
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_resample_is_what_it_would_be_of_repeated_items(level):
     class Twice(np.random.Generator):
-        def integers(self, low, high, size):
+        def integers(self, *_, **__):  # pyright: ignore[reportIncompatibleMethodOverride]
             return np.asarray([0, 0, 2, 2])
 
     a = votes([0, 1, 1], [2, 2], [0, 0, 2], [1, 1])

@@ -115,14 +115,17 @@ def most_confused(c, m):
     said = {}
     for i, j, y in zip(c.item.tolist(), c.annotator.tolist(), c.vectors, strict=True):
         said.setdefault((i, j), []).append([Fraction(float(x)) for x in y])
-    mean = {key: [sum(x) / len(ys) for x in zip(*ys, strict=True)] for key, ys in said.items()}
+    mean = {
+        key: [sum(x, Fraction(0)) / len(ys) for x in zip(*ys, strict=True)]
+        for key, ys in said.items()
+    }
     times, total = dict.fromkeys(product(range(K), repeat=2), Fraction(0)), [Fraction(0)] * K
     for (i, j), y in mean.items():
         peers = [z for (i2, j2), z in mean.items() if i2 == i and j2 != j]
         if j != m or not peers:
             continue
         for mine, other in times:
-            times[mine, other] += y[mine] * sum(z[other] for z in peers) / len(peers)
+            times[mine, other] += y[mine] * sum((z[other] for z in peers), Fraction(0)) / len(peers)
         total = [a + b for a, b in zip(total, y, strict=True)]
     differ = {pair: x for pair, x in times.items() if pair[0] != pair[1] and x > 0}
     return differ, total

@@ -49,7 +49,7 @@ def test_it_works_in_a_pipeline_a_grid_search_and_clones():
     model = make_pipeline(StandardScaler(), quick(max_epochs=20, learning_rate=0.03, batch_size=16))
     grid = {"sleclassifier__objective": ["reverse_kl", "cross_entropy"]}
     for target in (y, np.eye(3)[y]):
-        search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, target)
+        search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, target)  # pyright: ignore[reportArgumentType]
         assert search.best_score_ > 0.6
         assert search.predict(X).shape == (120,)
     assert_same_weights(*(clone(quick()).fit(X, y) for _ in range(2)))
@@ -64,7 +64,7 @@ def test_opinions_in_a_table_can_be_split_by_a_grid_search():
         label="label",
     )
     grid = {"learning_rate": [0.001, 0.03]}
-    search = GridSearchCV(quick(max_epochs=10), grid, cv=2, error_score="raise").fit(X, table)
+    search = GridSearchCV(quick(max_epochs=10), grid, cv=2, error_score="raise").fit(X, table)  # pyright: ignore[reportArgumentType]
     assert search.best_params_ == {"learning_rate": 0.03}
     assert search.best_estimator_.classes_.tolist() == ["k0", "k1", "k2"]
 

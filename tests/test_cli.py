@@ -17,6 +17,7 @@ from crowd_files import ROLES, as_bytes
 from running import Run, Sle
 
 import slencodings
+from slencodings.choices import Missing
 from slencodings.cli import main as cli
 from slencodings.cli import options
 from slencodings.files import encode as files
@@ -182,7 +183,7 @@ def test_labels_are_named_in_their_order_and_may_hold_commas(sle: Sle):
 
 
 @pytest.mark.parametrize(("missing", "code"), [("error", 1), ("drop", 0), ("trust", 0)])
-def test_missing_numbers_are_refused_dropped_or_trusted(sle: Sle, missing: str, code: int):
+def test_missing_numbers_are_refused_dropped_or_trusted(sle: Sle, missing: Missing, code: int):
     Path("crowd.csv").write_text(CSV.replace("0.25", "NA"))
     run = sle("encode", "crowd.csv", "-o", "-", "--missing", missing)
     assert run.code == code

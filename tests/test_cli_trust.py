@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crowd_files import Table, as_bytes, skilled_table
+from crowd_files import Roles, Table, as_bytes, skilled_table
 from flat import encode_file
 from running import Run, Sle
 
@@ -19,7 +19,7 @@ import slencodings
 from slencodings.files import write as files
 from slencodings.trust import Trust, learn_trust
 
-ROLES: dict[str, Any] = {name: name for name in ("item", "annotator", "label", "confidence")}
+ROLES: Roles = {name: name for name in ("item", "annotator", "label", "confidence")}
 
 
 def learn(table: Table, seed: int = 0) -> tuple[Trust, Any]:

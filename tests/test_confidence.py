@@ -10,7 +10,7 @@ from crowds import make
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
-from strategies import seeds
+from strategies import present, seeds
 
 from slencodings import check
 from slencodings.aggregate import certainty
@@ -151,9 +151,9 @@ def test_confidence_that_is_earned_is_found_again():
 
 def test_confidence_that_says_nothing_or_runs_backwards_comes_out_flat():
     annotations = noisy_crowd(np.random.default_rng(0), N=2000)
-    flat = calibrate(replace(annotations, stated=-annotations.stated)).uncertainty
+    flat = calibrate(replace(annotations, stated=-present(annotations.stated))).uncertainty
     np.testing.assert_allclose(flat, flat[0])
-    one = calibrate(replace(annotations, stated=0 * annotations.stated))
+    one = calibrate(replace(annotations, stated=0 * present(annotations.stated)))
     np.testing.assert_allclose(flat[0], one.uncertainty, atol=1e-3)
     assert one.level.tolist() == [0]
 

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crowd_files import assert_same_table
+from crowd_files import Roles, assert_same_table
 from strategies import assert_close
 
 from slencodings import discount, encode, fuse, fuse_table, smooth
@@ -33,7 +33,12 @@ pytestmark = [
 
 HERE = "127.0.0.1"
 ROWS, ITEMS, PARTS = 1_000_000, 20_000, 4
-ROLES = {"item": "item", "label": "label", "confidence": "confidence", "reliability": "reliability"}
+ROLES: Roles = {
+    "item": "item",
+    "label": "label",
+    "confidence": "confidence",
+    "reliability": "reliability",
+}
 LABELS = ["cat", "dog", "eel"]
 
 
@@ -107,7 +112,7 @@ def test_a_million_rows_are_fused_as_polars_and_arrays_do(
     assert len(client.scheduler_info()["workers"]) == 2
     assert_fused_alike(found, expected)
     # Item 7 by the equations in turn: 5, 4, 11 and 6.
-    said = pl.from_arrow(rows).filter(pl.col("item") == 7)
+    said = pl.DataFrame(rows).filter(pl.col("item") == 7)
     y = np.asarray(LABELS) == said["label"].to_numpy()[:, None]
     opinion = encode(y.astype(float), 1 - said["confidence"].to_numpy())
     opinion = fuse(smooth(discount(opinion, said["reliability"].to_numpy()), 0.01))

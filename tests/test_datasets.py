@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from slencodings.datasets.synthetic import beta, permute, recalibrate
 BETA_SETS = (10, 0), (10, 1), (10, 10), (1, 10)
 
 
-def generator(seed=0):
+def generator(seed: int | list[int] = 0):
     return np.random.default_rng(seed)
 
 
@@ -284,7 +285,9 @@ def test_our_trial_of_algorithm_1_comes_out_again(varies, reliability, published
     distances = np.empty((4, runs, 3))
     for s, parameters in enumerate(BETA_SETS):
         for run in range(runs):
-            drawn = {"confidence": (10, 0), "reliability": reliability} | {varies: parameters}
+            drawn: dict[str, Any] = {"confidence": (10, 0), "reliability": reliability} | {
+                varies: parameters
+            }
             crowd = synthetic(rng=generator([s, run]), **drawn)
             y = crowd.annotations.y.reshape(70, 10, 5)
             u = crowd.annotations.uncertainty.reshape(70, 10)
@@ -422,7 +425,7 @@ def test_without_scikit_learn_the_message_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("bad", [(0, 0), (-1, 2), (2, -1), (math.nan, 1), (math.inf, 1)])
-def test_a_beta_that_does_not_exist_is_refused(bad):
+def test_a_beta_that_does_not_exist_is_refused(bad: tuple[float, float]):
     with pytest.raises(ValueError, match=r"two finite parameters.*\(10, 0\) is always 1"):
         beta(*bad, 3, generator())
 
@@ -468,7 +471,7 @@ def test_sizes_are_at_least_one(call, name):
 
 def test_sizes_are_whole_numbers():
     with pytest.raises(TypeError, match="integer"):
-        lattice(5, 2.5)
+        lattice(5, 2.5)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_table_cannot_hold_soft_labels():

@@ -254,7 +254,7 @@ def test_a_figure_has_a_curve_for_every_method_in_every_panel():
     assert [len(ax.lines) for ax in figure.axes] == [8] * 9
     line = figure.axes[1].lines[-2]
     assert line.get_label() == "SLE mode, all"
-    x, y = line.get_data()
+    x, y = np.transpose(line.get_xydata())
     assert (x[0], x[-1]) == (1 / 11, 1.0)
     # With full reliability and confidence everybody says the truth.
     assert y[-1] == 0

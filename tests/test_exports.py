@@ -6,10 +6,11 @@ import random
 import zipfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from crowd_files import Roles
 from real_crowds import SHARED
 
 import slencodings as sle
@@ -196,7 +197,7 @@ def test_every_fixture_is_tested_and_every_tool_has_one():
 @pytest.mark.parametrize("name", SAID)
 def test_an_export_can_be_fused_as_it_is(name: str):
     export = read_export(HERE / name, **SAID[name][2])
-    roles = {role: role for role in ("item", "annotator", "label") if role in export.columns}
+    roles: Roles = {role: role for role in ("item", "annotator", "label") if role in export.columns}
     crowd = sle.from_table(export.columns, **roles)
     n = Counter((item, label) for item, _, label in votes(export))
     for i, item in enumerate(crowd.items.tolist()):
@@ -308,7 +309,9 @@ def test_fused_labels_go_back_to_label_studio():
     export = read_export(HERE / "label-studio.json")
     crowd = sle.from_table(export.columns, item="item", annotator="annotator", label="label")
     fused = sle.aggregate.sle(crowd, reliability=0.8)
-    said = to_label_studio(fused, crowd.items, crowd.labels, from_name="sentiment", to_name="text")
+    said: Any = to_label_studio(
+        fused, crowd.items.tolist(), crowd.labels.tolist(), from_name="sentiment", to_name="text"
+    )
     assert json.loads(json.dumps(said)) == said
     assert [(p["task"], p["result"][0]["value"]["choices"]) for p in said] == [
         (101, ["positive"]),
@@ -332,12 +335,10 @@ def test_numbers_go_back_as_ratings_and_nothing_as_nothing():
     opinion = sle.Opinion(
         np.asarray([[0.0, 0.5], [0.0, 0.0]]), np.asarray([0.5, 1.0]), np.full((2, 2), 0.5)
     )
-    (said,) = to_label_studio(
-        opinion, np.asarray([3, 4]), np.asarray([1, 5]), from_name="stars", to_name="text"
-    )
+    (said,) = to_label_studio(opinion, [3, 4], [1, 5], from_name="stars", to_name="text")
     assert (said["task"], said["score"]) == (3, 0.75)
-    assert said["result"][0]["type"] == "rating"
-    assert said["result"][0]["value"] == {"rating": 5}
+    (result,) = cast(Any, said["result"])
+    assert (result["type"], result["value"]) == ("rating", {"rating": 5})
     with pytest.raises(ValueError, match=r"one per item over the labels, \(1, 2\); \(2, 2\) came"):
         to_label_studio(opinion, [3], [1, 5], from_name="stars", to_name="text")
 

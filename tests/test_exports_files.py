@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from strategies import present
 
 from slencodings.files.exports import load, read_export, recognise
 from slencodings.files.exports.load import Part, parts, records
@@ -144,7 +145,7 @@ def test_the_delimiter_is_found(tmp_path: Path, delimiter: str):
 def test_parquet_is_read_with_what_is_nested(tmp_path: Path):
     path = tmp_path / "x [1].parquet"
     said = "[{'user_id': 'u', 'value': 'yes', 'status': 'submitted'}]"
-    duckdb.sql(f"SELECT 'i' AS id, {said} AS q").write_parquet(str(path))
+    present(duckdb.sql(f"SELECT 'i' AS id, {said} AS q")).write_parquet(str(path))
     assert recognise(path) == "argilla"
     export = read_export(path)
     assert export.columns == {"item": ["i"], "annotator": ["u"], "label": ["yes"]}

@@ -96,7 +96,7 @@ def compromise_exactly(crowd: Opinion) -> tuple[Numbers, Fraction]:
 
     total, everybody_unsure = sum(comp.values()), prod(doubts)
     if not total:
-        return shared, 1 - sum(shared)
+        return shared, 1 - sum(shared, Fraction(0))
     scale = (1 - sum(shared) - everybody_unsure) / total
     u = everybody_unsure + scale * comp.pop(frozenset(labels), Fraction(0))
     for meant, mass in comp.items():

@@ -413,7 +413,7 @@ def test_mre_batches_have_the_counts_of_their_source():
 
 def test_mre_knows_two_relations():
     with pytest.raises(ValueError, match="`relation` must be cause or treat; 'cures' came"):
-        mre(relation="cures")
+        mre(relation="cures")  # pyright: ignore[reportArgumentType]
 
 
 # What the document says

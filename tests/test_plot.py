@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from strategies import assert_close
+from matplotlib.collections import LineCollection
+from strategies import assert_close, present
 
 from slencodings import Opinion, describe_annotators, discount, encode, from_table, metrics, plot
 from slencodings.confidence import calibrate
@@ -111,7 +112,7 @@ def save_without_text(name: str, path: Path) -> None:
     """Letters differ from machine to machine, so words are tested as such."""
     with matplotlib.rc_context(matplotlib.rcParamsDefault):
         ax = PICTURES[name]()
-        ax.figure.draw_without_rendering()
+        present(ax.get_figure(root=True)).draw_without_rendering()
         for text in texts_of(ax):
             text.set_alpha(0)
         ax.figure.savefig(path, dpi=DPI)
@@ -122,7 +123,7 @@ def test_pictures_stay_as_they_were_looked_at(name: str, tmp_path: Path) -> None
     from matplotlib.testing.compare import compare_images
 
     save_without_text(name, tmp_path / "now.png")
-    assert compare_images(IMAGES / f"{name}.png", tmp_path / "now.png", tol=4) is None
+    assert compare_images(str(IMAGES / f"{name}.png"), str(tmp_path / "now.png"), tol=4) is None
 
 
 def test_another_opinion_is_another_picture(tmp_path: Path, monkeypatch: Any) -> None:
@@ -131,7 +132,7 @@ def test_another_opinion_is_another_picture(tmp_path: Path, monkeypatch: Any) ->
     other = encode(np.asarray([0.6, 0.3, 0.1]), 0.2)
     monkeypatch.setitem(PICTURES, "simplex", lambda: plot.simplex(other))
     save_without_text("simplex", tmp_path / "now.png")
-    assert compare_images(IMAGES / "simplex.png", tmp_path / "now.png", tol=4) is not None
+    assert compare_images(str(IMAGES / "simplex.png"), str(tmp_path / "now.png"), tol=4) is not None
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -171,7 +172,7 @@ def assert_at(ax: Any, line: Any, *places: Any) -> None:
 
 def line_of(ax: Any, colour: str, marker: str) -> Any:
     lines = [x for x in ax.get_lines() if x.get_marker() == marker]
-    (line,) = [x for x in lines if colour in (x.get_mfc(), x.get_color())]
+    (line,) = [x for x in lines if colour in (x.get_markerfacecolor(), x.get_color())]
     return line
 
 
@@ -200,7 +201,7 @@ def test_a_simplex_shows_probability_and_base_rate() -> None:
 def test_regions_hold_what_they_say(y: list[float], u: float, W: float) -> None:
     from matplotlib.path import Path as Outline
 
-    ax = plot.simplex(encode(np.asarray(y), u), prior_weight=W)
+    ax: Any = plot.simplex(encode(np.asarray(y), u), prior_weight=W)
     alpha = W * np.asarray(y) * (1 - u) / u + W / 3
     drawn = np.random.default_rng(0).dirichlet(alpha, 20_000)
     points = ax.transProjection.transform(drawn)
@@ -218,7 +219,7 @@ def test_certainty_is_a_point_and_ignorance_is_flat() -> None:
     assert not certain.collections
     assert not certain.patches
     assert_at(certain, line_of(certain, INK, "o"), [0.7, 0.2, 0.1])
-    ignorant = plot.simplex(encode(np.asarray([0.7, 0.2, 0.1]), 1.0))
+    ignorant: Any = plot.simplex(encode(np.asarray([0.7, 0.2, 0.1]), 1.0))
     assert not ignorant.collections
     (whole,) = ignorant.patches
     corners = ignorant.transProjection.transform(np.eye(3))
@@ -240,7 +241,7 @@ def test_a_projector_leads_to_the_projected_probability() -> None:
 
 def test_certain_and_vacuous_opinions_are_at_the_base_and_the_top() -> None:
     ax = PICTURES["triangle-limits"]()
-    dots = [x for x in ax.get_lines() if x.get_mfc() == INK and x.get_marker() == "o"]
+    dots = [x for x in ax.get_lines() if x.get_markerfacecolor() == INK and x.get_marker() == "o"]
     for dot, place in zip(dots, ([0, 0, 1], [1, 0, 0], [0.5, 0.5, 0]), strict=True):
         assert_at(ax, dot, place)
 
@@ -257,7 +258,7 @@ def test_a_path_goes_through_what_is_fused_so_far() -> None:
     assert_at(ax, line_of(ax, BLUE, "o"), *places)
     assert_at(ax, line_of(ax, INK, "o"), places[-1])
     said = [[0.4, 0, 0.6], [0.6, 0, 0.4], [0.5, 0.5, 0], [0.3, 0, 0.7]]
-    rings = next(x for x in ax.get_lines() if x.get_mec() == "#E69F00")
+    rings = next(x for x in ax.get_lines() if x.get_markeredgecolor() == "#E69F00")
     assert_at(ax, rings, *said)
 
 
@@ -272,7 +273,7 @@ def test_bars_are_belief_and_the_gap_is_uncertainty() -> None:
     assert_close(found, np.vstack([MANY.belief.T, MANY.uncertainty]))
     lefts = np.asarray([[bar.get_x() for bar in part] for part in ax.containers])
     assert_close(lefts[1:], np.cumsum(found, axis=0)[:-1])
-    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    shown = [text.get_text() for text in present(ax.get_legend()).get_texts()]
     assert shown == ["cat", "dog", "eel", "fox", "uncertainty"]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["0", "1", "2", "3", "4"]
     assert ax.yaxis_inverted()  # the first is on top
@@ -281,7 +282,7 @@ def test_bars_are_belief_and_the_gap_is_uncertainty() -> None:
 def test_labels_beyond_the_colours_are_one_part() -> None:
     b = np.diag(np.arange(1, 11)) / 10.0
     ax = plot.bars(Opinion(b, 1 - b.sum(1), np.full((10, 10), 0.1)), labels=list("abcdefghij"))
-    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    shown = [text.get_text() for text in present(ax.get_legend()).get_texts()]
     assert shown == [*"efghij", "4 other labels", "uncertainty"]
     assert_close(widths(ax).sum(axis=0), np.ones(10))
     assert_close(widths(ax)[6], np.asarray([0.1, 0.2, 0.3, 0.4, *[0.0] * 6]))
@@ -318,7 +319,7 @@ def ends(ax: Any) -> dict[int, tuple[float, float]]:
 
 def dots(ax: Any) -> dict[int, float]:
     lines = [x for x in ax.get_lines() if x.get_marker() == "o"]
-    return {int(x.get_ydata()[0]): float(x.get_xdata()[0]) for x in lines}
+    return {int(np.asarray(x.get_ydata())[0]): float(x.get_xdata()[0]) for x in lines}
 
 
 def test_reliability_is_drawn_with_what_is_known() -> None:
@@ -326,8 +327,8 @@ def test_reliability_is_drawn_with_what_is_known() -> None:
     assert dots(ax) == {y: row["kappa"] for y, row in enumerate(rows[:4])}
     intervals = {y: x for y, x in ends(ax).items() if x[0] != x[1]}
     assert intervals == {y: (r["kappa_low"], r["kappa_high"]) for y, r in enumerate(rows[:3])}
-    rings = [x for x in ax.get_lines() if x.get_mfc() == "white"]
-    assert [int(x.get_ydata()[0]) for x in rings] == [3]  # dan has no interval
+    rings = [x for x in ax.get_lines() if x.get_markerfacecolor() == "white"]
+    assert [int(np.asarray(x.get_ydata())[0]) for x in rings] == [3]  # dan has no interval
     words = [text.get_text() for text in ax.texts]
     assert words == ["200", "153", "106", "59", "unknown", "12", "shared items"]
     assert [t.get_text() for t in ax.get_yticklabels()] == [*NAMES, "eve"]
@@ -354,7 +355,7 @@ def test_methods_are_drawn_best_first_and_infinite_ones_are_named() -> None:
         *("SLE, learned", "MACE", "soft votes", "majority vote")
     ]
     assert dots(ax) == {0: 1.51, 1: 1.54, 2: 1.7}
-    colours = [x.get_mec() for x in ax.get_lines() if x.get_marker() == "o"]
+    colours = [x.get_markeredgecolor() for x in ax.get_lines() if x.get_marker() == "o"]
     assert colours == [BLUE, BLUE, "#a6a6a6"]
     assert [text.get_text() for text in ax.texts] == ["infinite →"]
     gold = [{"method": m, "accuracy": a, "accuracy_low": 0, "accuracy_high": 1} for m, a in
@@ -369,15 +370,15 @@ def test_a_calibration_curve_has_the_error_of_the_metric() -> None:
     truth, prediction = predicted()
     ax = plot.calibration(truth, prediction, bins=7)
     (line,) = [x for x in ax.get_lines() if x.get_gid() == "slencodings curve"]
-    said, right = line.get_xydata().T
+    said, right = np.transpose(line.get_xydata())
     top = prediction.max(axis=1)
     n = np.asarray([np.sum((top > j / 7) & (top <= (j + 1) / 7)) for j in range(7)])
     n = n[n > 0]
     error = metrics.calibration_error(truth, prediction, bins=7)
     assert_close(np.sum(n * np.abs(said - right)) / n.sum(), np.asarray(error))
-    assert ax.get_legend().get_texts()[0].get_text() == f"prediction, error {error:.3f}"
+    assert present(ax.get_legend()).get_texts()[0].get_text() == f"prediction, error {error:.3f}"
     # Wilson's ends solve (p - share)^2 = z^2 p (1 - p) / n.
-    segments = np.asarray(ax.collections[0].get_segments())
+    segments = np.asarray(cast(LineCollection, ax.collections[0]).get_segments())
     for p in segments[:, :, 1].T:
         room = 1.959963984540054**2 * p * (1 - p) / n
         assert_close((p - right) ** 2, room, tol=1e-9)
@@ -388,7 +389,7 @@ def test_several_curves_share_an_axes() -> None:
     ax = plot.calibration(truth, prediction, name="_hidden_")
     opinion = encode(prediction, 0.5)
     assert plot.calibration(truth, opinion, name="doubted", ax=ax) is ax
-    names = [text.get_text().split(",")[0] for text in ax.get_legend().get_texts()]
+    names = [text.get_text().split(",")[0] for text in present(ax.get_legend()).get_texts()]
     assert names == ["_hidden_", "doubted"]
     assert len({x.get_color() for x in ax.get_lines() if x.get_gid() != "diagonal"}) == 2
     assert sum(x.get_gid() == "diagonal" for x in ax.get_lines()) == 1
@@ -437,7 +438,7 @@ def test_text_of_data_is_no_formula_and_stays_short() -> None:
         plot.confidence(called(roster_rows(), "annotator")),
     ]
     for ax in drawn:
-        ax.figure.draw_without_rendering()
+        present(ax.get_figure(root=True)).draw_without_rendering()
         texts = [t for t in texts_of(ax) if t.get_text().strip("0123456789.")]
         from_data = [t for t in texts if any(w[:6] in t.get_text() for w in HOSTILE)]
         assert from_data
@@ -449,7 +450,9 @@ def test_text_of_data_is_no_formula_and_stays_short() -> None:
 
 
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "no opinion": (lambda: plot.bars([0.5, 0.5]), TypeError, "must be an Opinion; list came"),
+    "no opinion": (
+        lambda: plot.bars(cast(Any, [0.5, 0.5])), TypeError, "must be an Opinion; list came",
+    ),
     "a bad opinion": (
         lambda: plot.bars(Opinion(np.ones(2), np.asarray(1.0), np.ones(2) / 2)),
         ValueError, "must sum to 1; 1 of 1 opinions do not",
@@ -492,7 +495,9 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: plot.change(SAID, MANY), ValueError, r"shapes \(4, 2\) and \(5, 4\) came",
     ),
     "one moment": (
-        lambda: plot.change(SAID, SAID, moments="ab"), ValueError, "two words .* 'ab' came",
+        lambda: plot.change(SAID, SAID, moments=cast(Any, "ab")),
+        ValueError,
+        "two words .* 'ab' came",
     ),
     "no axes": (lambda: plot.bars(SAID, ax=[1]), TypeError, "one axes of matplotlib; list came"),
     "a flat axes": (

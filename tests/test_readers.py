@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_confidence_is_taken_before_uncertainty_and_never_both():
 def test_a_given_text_is_a_column_if_there_is_one_and_else_a_number_or_a_list(
     names: list[str], role: str, given: str, meant: Any
 ):
-    assert choose_columns(names, Reading(**{role: given})).columns[role] == meant
+    assert choose_columns(names, replace(Reading(), **{role: given})).columns[role] == meant
 
 
 def test_a_missing_column_names_those_there_are_and_the_nearest():

@@ -105,7 +105,7 @@ def test_the_rule_gives_the_numbers_of_its_table():
     rule = re.search(r"`c = ([\d.]+) × reliability × \(1 - uncertainty\)`", README)
     assert rule, "the README says how certain an annotation is"
     said = [("cat", 0.9, 0.9), ("cat", 0.6, 0.5), ("dog", 0.75, 0.8)]  # p1: reliability, sure
-    counts = dict.fromkeys(("cat", "dog"), 0.0)
+    counts = {"cat": 0.0, "dog": 0.0}
     for label, reliability, sure in said:
         c = float(rule[1]) * reliability * sure
         counts[label] += 2 * c / (1 - c)

@@ -3,9 +3,11 @@
 import pickle
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from strategies import present
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -173,7 +175,8 @@ def test_layers_are_trained_and_the_encoder_that_was_given_stays_as_it_is():
     before = {name: tensor.clone() for name, tensor in encoder.model.state_dict().items()}
     top = texts.network(encoder, layers=1)
     model = SLEClassifier(top, max_epochs=1, random_state=0).fit(X, np.arange(len(X)) % 2)
-    trained = model.network_.encoder.layers[0].state_dict()
+    network: Any = model.network_
+    trained = network.encoder.layers[0].state_dict()
     old = {name: before[f"encoder.layer.2.{name}"] for name in trained}
     assert any(not torch.equal(trained[name], old[name]) for name in old)
     for name, tensor in encoder.model.state_dict().items():
@@ -296,7 +299,7 @@ def test_some_items_keep_their_inputs_labels_and_annotations():
     assert data.gold is not None
     np.testing.assert_array_equal(less.gold, data.gold[[2, 7, 30]])
     np.testing.assert_array_equal(less.annotations.sums(), data.annotations.sums()[[2, 7, 30]])
-    np.testing.assert_allclose(less.annotations.stated, 1 - less.annotations.uncertainty)
+    np.testing.assert_allclose(present(less.annotations.stated), 1 - less.annotations.uncertainty)
 
 
 @pytest.mark.parametrize("dataset", ["mre", "rte", "uds"])
@@ -335,9 +338,9 @@ def test_nothing_about_test_items_reaches_training(method, monkeypatch):
         a,
         y=np.where(hidden, (a.y + 1) % 3, a.y),
         uncertainty=np.where(hidden, 1 - a.uncertainty, a.uncertainty),
-        stated=np.where(hidden, 0.5, a.stated),
+        stated=np.where(hidden, 0.5, present(a.stated)),
     )
-    gold = data.gold.copy()
+    gold = present(data.gold).copy()
     gold[test] = (gold[test] + 1) % 3
     changed = data._replace(annotations=other, tested=other, gold=gold)
     after = real.learn(changed, method, train, test, 0, PLAN)
@@ -385,7 +388,7 @@ def test_items_that_nobody_annotated_are_learned_from_by_their_gold_label_or_lef
     y = np.full((40, 3), 1 / 3)
     known, found = real.filled(y, data.annotations, data.gold)
     assert len(known) == 40
-    np.testing.assert_array_equal(found[:2], np.eye(3)[data.gold[:2]])
+    np.testing.assert_array_equal(found[:2], np.eye(3)[present(data.gold)[:2]])
     np.testing.assert_array_equal(found[2:], y[2:])
     known, found = real.filled(y, data.annotations, None)
     assert known.tolist() == list(range(2, 40))

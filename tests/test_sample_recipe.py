@@ -10,9 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from crowd_files import Roles
 from engines import Engine, every_engine
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import present
 
 import slencodings as sle
 from slencodings.aggregate import dawid_skene
@@ -99,7 +101,7 @@ def test_the_sample_is_as_defined_for_any_order_of_rows(seed, share, per_annotat
 
 def test_all_items_that_are_shared_or_none():
     columns = table()
-    how = {"item": "item", "annotator": "who"}
+    how: Roles = {"item": "item", "annotator": "who"}
     everything = sample_items(columns, **how, share=1)
     people = pl.DataFrame(columns).drop_nulls().group_by("item").agg(pl.col("who").n_unique())
     assert set(everything["item"]) == set(people.filter(pl.col("who") > 1)["item"])
@@ -174,7 +176,7 @@ def simulated(N=6000, M=40, per_item=5, K=3):
 
 
 SAID, TRUTH, SKILL = simulated()
-ROLES = {"item": "item", "annotator": "who", "label": "y"}
+ROLES: Roles = {"item": "item", "annotator": "who", "label": "y"}
 
 
 def read(rows):
@@ -189,7 +191,7 @@ def sample():
 def test_a_tenth_of_the_items_tells_the_reliability_of_all_to_its_standard_error(sample):
     part, whole = read(sample), read(SAID)
     assert len(part.item) / len(whole.item) == pytest.approx(0.1, abs=0.01)
-    few, all_ = dawid_skene(part).reliability, dawid_skene(whole).reliability
+    few, all_ = (present(dawid_skene(x).reliability) for x in (part, whole))
     n, of = (np.bincount(x.annotator, minlength=40) for x in (part, whole))
     # Of n of all judgments, drawn without putting back; the truth they are right about is
     # inferred too, which takes a part of what each of them tells.
@@ -227,7 +229,7 @@ def test_fusing_all_with_the_reliability_of_a_tenth_is_nearly_as_near_to_the_tru
 
 def test_reliability_of_a_sample_serves_as_a_mapping_with_the_mean_for_the_rest(sample):
     part = read(sample)
-    learned = dawid_skene(part).reliability
+    learned = present(dawid_skene(part).reliability)
     names = [*range(40), 40]  # one annotator shares no item, so is in no sample
     new = {"item": [6000], "who": [40], "y": [1]}
     rows = {name: np.append(SAID[name], new[name]) for name in SAID}
@@ -256,7 +258,7 @@ def test_the_recipe_runs_from_the_command_line(tmp_path, request):
     code, _, told = run("encode", "all/*.parquet", "-o", "targets.parquet", *how[:1], how[-1])
     assert code == 0, told
     trust = sle.trust.Trust.from_json(Path("trust.json").read_text())
-    roles = {"item": "item", "annotator": "annotator", "label": "label"}
+    roles: Roles = {"item": "item", "annotator": "annotator", "label": "label"}
     expected = sle.fuse_table(pl.from_arrow(whole), **roles, trust=trust).sort("item")
     got = pl.read_parquet("targets.parquet").sort("item")
     assert got["item"].to_list() == expected["item"].to_list()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -59,7 +60,7 @@ def running(code: str, folder: Path) -> Iterator["subprocess.Popen[str]"]:
         run.communicate()
 
 
-def kill(run: "subprocess.Popen[str]") -> None:
+def kill(run: "subprocess.Popen[Any]") -> None:
     run.kill()
     assert run.wait() == -signal.SIGKILL
 

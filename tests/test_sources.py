@@ -293,8 +293,9 @@ class Bucket(MemoryFileSystem):
     def _strip_protocol(cls, path: str) -> str:
         return "/" + path.removeprefix("s3://").strip("/")
 
-    def glob(self, path: str, **how: Any) -> Any:
-        return [name.lstrip("/") for name in super().glob(path, **how)]
+    def glob(self, path: str, maxdepth: int | None = None, **how: Any) -> Any:
+        names: list[Any] = list(super().glob(path, maxdepth, **how))
+        return [name.lstrip("/") for name in names]
 
 
 @pytest.fixture
@@ -305,8 +306,7 @@ def bucket(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for format in ("parquet", "csv", "jsonl"):
         for n in range(3):
             path = write(here / f"{n}.{format}", ROWS[n * 20 : n * 20 + 20])
-            with Bucket().open(f"s3://crowd/{n}.{format}", "wb") as file:
-                file.write(path.read_bytes())
+            Bucket().pipe_file(f"s3://crowd/{n}.{format}", path.read_bytes())
             path.unlink()
 
 
@@ -337,8 +337,7 @@ def test_addresses_that_cannot_be_read_say_so(source: str, message: str):
 
 @pytest.mark.usefixtures("bucket")
 def test_an_address_without_a_format_in_its_name_needs_one(here: Path):
-    with Bucket().open("s3://crowd/more/part-0", "wb") as file:
-        file.write(write(here / "a.csv", ROWS).read_bytes())
+    Bucket().pipe_file("s3://crowd/more/part-0", write(here / "a.csv", ROWS).read_bytes())
     with pytest.raises(ValueError, match=r"must say their format, .*'s3://crowd/more/part-0' does"):
         encode("s3://crowd/more/part-0")
     assert len(encode("s3://crowd/more/part-0", format="csv")[0]) == 20

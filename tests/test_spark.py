@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from crowd_files import assert_same_table
+from crowd_files import Roles, assert_same_table
 from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd_table, in_order
 from flat import encode_on_spark
 from strategies import assert_close
@@ -43,8 +43,8 @@ HOME = Path(pyspark.__file__).parent
 HERE = "127.0.0.1"
 # The tests are over before the second compiler would pay off.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-NAMED = {"item": "item", "label": "said"}
-NUMBERS = {"uncertainty": "doubt", "reliability": "skill"}
+NAMED: Roles = {"item": "item", "label": "said"}
+NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
 
 
 # Below those that the system gives to whoever asks for any, so that none is gone when it is used.
@@ -221,7 +221,7 @@ def assert_fused_alike(table: Any, reference: Any) -> None:
 def learned() -> Any:
     """Trust that knows annotators, stated levels and what votes say about other labels."""
     columns = {name: crowd_table()[name] for name in ("item", "who", "said", "sure")}
-    said = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
+    said: Roles = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
     annotations = from_table(columns, **said, confidence_scale=None)
     return learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
 
@@ -291,7 +291,7 @@ def test_bad_values_are_counted_and_shown(engine: Engine, how: dict[str, Any], w
 
 def test_a_sample_to_learn_from_is_the_same_on_spark(engine: Engine) -> None:
     columns = {name: crowd_table()[name] for name in ("item", "who", "said")}
-    said = {"item": "item", "annotator": "who"}
+    said: Roles = {"item": "item", "annotator": "who"}
     how = {"share": 0.5, "per_annotator": 1}
     expected = from_table(sample_items(pl.DataFrame(columns), **said, **how), **said, label="said")
     found = from_table(sample_items(engine.crowd, **said, **how), **said, label="said")
@@ -326,7 +326,12 @@ def many(rows: int, items: int) -> pa.Table:
     )
 
 
-ROLES = {"item": "item", "label": "label", "confidence": "confidence", "reliability": "reliability"}
+ROLES: Roles = {
+    "item": "item",
+    "label": "label",
+    "confidence": "confidence",
+    "reliability": "reliability",
+}
 
 
 def test_no_result_depends_on_partitions_or_the_order_of_rows(spark: Any) -> None:
@@ -334,7 +339,7 @@ def test_no_result_depends_on_partitions_or_the_order_of_rows(spark: Any) -> Non
 
     rows = many(20_000, 1000)
     table = spark.createDataFrame(rows)
-    expected = fuse_table(pl.from_arrow(rows).lazy(), **ROLES)
+    expected = fuse_table(pl.LazyFrame(rows), **ROLES)
     for dealt in (
         table.repartition(1),
         table.repartition(7),
@@ -352,7 +357,7 @@ def write_parts(rows: pa.Table, folder: Path, parts: int) -> str:
     return str(folder / "*.parquet")
 
 
-def when_half_done(spark: Any, act: Callable[[], None]) -> None:
+def when_half_done(spark: Any, act: Callable[[], object]) -> None:
     """Act when some tasks of a stage of several are done and others are not."""
     status = spark.sparkContext.statusTracker()
 
@@ -473,7 +478,7 @@ def test_names_with_dots_words_for_labels_and_stored_trust_are_read(tmp_path: Pa
     assert about["labels"] == [2, 1]
     assert pl.read_csv(tmp_path / "long.csv/*.csv").columns[:2] == ["Input.id", "label"]
     kept = tmp_path / "trust.json"
-    said = {"item": "item", "annotator": "annotator", "label": "label"}
+    said: Roles = {"item": "item", "annotator": "annotator", "label": "label"}
     annotations = from_table(SMALL, **said)
     kept.write_text(learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1)).to_json())
     source = write(tmp_path / "other.parquet", SMALL | {"reliability": [0.1, 0.2, 0.3]})
@@ -696,4 +701,4 @@ def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
     query = state.writeStream.outputMode("complete").format("memory").queryName("sums")
     query.trigger(availableNow=True).start().awaitTermination()
     sums = spark.table("sums").selectExpr("*", "0D AS dogmatic")
-    assert_fused_alike(fuse_evidence(sums), fuse_table(pl.from_arrow(rows).lazy(), **ROLES))
+    assert_fused_alike(fuse_evidence(sums), fuse_table(pl.LazyFrame(rows), **ROLES))

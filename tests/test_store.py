@@ -11,13 +11,13 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from crowd_files import ROLES, Table, as_bytes, assert_same_table, doubtful_table
+from crowd_files import ROLES, Roles, Table, as_bytes, assert_same_table, doubtful_table
 from engines import Engine, core_engines
 from flat import encode_file, read_crowd
 from hypothesis import given
@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from strategies import one_in
 
 import slencodings
+from slencodings.choices import Form
 from slencodings.files.store import alone
 from slencodings.tables import fuse_evidence
 from slencodings.trust import learn_trust
@@ -199,7 +200,7 @@ def test_the_same_may_be_added_again_if_that_is_meant(tmp_path: Path):
 
 
 def test_rows_that_only_look_alike_are_another_batch(tmp_path: Path):
-    labels = {"labels": ["c", "bc", "blabelc"]}
+    labels: Roles = {"labels": ["c", "bc", "blabelc"]}
     for item, label in (("ab", "c"), ("a", "bc"), ("alabelb", "c"), ("a", "blabelc")):
         add(tmp_path, {"item": [item], "label": [label]}, **labels)
     add(tmp_path, {"item": ["a", "a"], "label": ["bc", "bc"]}, **labels)
@@ -376,7 +377,8 @@ def trusted(folder: Path, seed: int = 0) -> tuple[Table, Any]:
         "annotator": ["ann", "bob", "cy"] * 20,
         "label": [("no", "2", "10")[k] for k in said],
     }
-    trust = learn_trust(slencodings.from_table(table, **{name: name for name in table}), rng=0)
+    roles: Roles = {name: name for name in table}
+    trust = learn_trust(slencodings.from_table(table, **roles), rng=0)
     (folder / f"trust{seed}.json").write_text(trust.to_json())
     return table, trust
 
@@ -389,8 +391,8 @@ def test_trust_is_kept_in_the_store(tmp_path: Path):
     path.unlink()
     said = add(tmp_path, part(table, range(40, 60)))
     assert not any("--trust learned" in line for line in said)
-    roles = {name: name for name in table}
-    for form in ("wide", "long"):
+    roles: Roles = {name: name for name in table}
+    for form in get_args(Form)[:2]:
         expected = slencodings.fuse_table(table, **roles, trust=trust, form=form)
         assert_same_table(opinions(tmp_path, form=form), expected)
 

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from crowd_files import Roles
 from engines import LABELS, SKILLS, SOFT, crowd_table, without
 from polars.testing import assert_frame_equal
 
 from slencodings import from_table, fuse_table
 from slencodings.trust import Ridge, learn_trust
 
-NAMED = {"item": "item", "label": "said"}
-NUMBERS = {"uncertainty": "doubt", "reliability": "skill"}
+NAMED: Roles = {"item": "item", "label": "said"}
+NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
 
 
 def table() -> pl.DataFrame:
@@ -25,7 +26,7 @@ def table() -> pl.DataFrame:
 
 
 def trust() -> Any:
-    said = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
+    said: Roles = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
     annotations = from_table(table(), **said, confidence_scale=None)
     return learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
 
@@ -56,10 +57,11 @@ def plan(frame: pl.LazyFrame) -> tuple[list[str], list[str]]:
     colours = {words: colour for colour, words in legend}
     assert set(colours) == {"potentially", "in-memory"}
     nodes = re.findall(r'label="([\w-]+).*fillcolor="([^"]*)"', graph)
-    return tuple(
+    costly, fallen = (
         [kind for kind, colour in nodes if colour == colours[words]]
         for words in ("potentially", "in-memory")
     )
+    return costly, fallen
 
 
 def test_a_plan_that_falls_back_is_seen() -> None:

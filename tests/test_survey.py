@@ -9,12 +9,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from bad_tables import BAD, GOOD, NAN, PLAIN, WORDS
+from crowd_files import Roles
 from engines import (
     CORE,
     ENGINES,
+    FORMS,
     Columns,
     Engine,
-    assert_long,
     assert_wide,
     core_engines,
     every_engine,
@@ -223,7 +224,7 @@ def test_first_and_last_are_refused_where_rows_have_no_order() -> None:
 @every_engine
 def test_nothing_is_said_of_duplicates_where_there_are_none(engine: Engine) -> None:
     columns = {name: GOOD[name] for name in ("item", "who", "said")}
-    how = {"annotator": "who", "duplicates": "error"}
+    how: Roles = {"annotator": "who", "duplicates": "error"}
     result = fuse_table(engine(columns), **PLAIN, **how)
     assert_wide(engine, result, fuse_items(columns["item"], one_hot(columns["said"], WORDS)), WORDS)
     columns["item"] = ["a"] * 4
@@ -247,7 +248,7 @@ def test_repeated_annotations_are_kept_or_not(
     engine: Engine, duplicates: Any, gone: list[int]
 ) -> None:
     """A missing label repeats nothing, and rows without annotator are nobody's."""
-    how = {"annotator": "who", "duplicates": duplicates, "missing": "trust"}
+    how: Roles = {"annotator": "who", "duplicates": duplicates, "missing": "trust"}
     y = one_hot(REPEATED["said"], WORDS)
     y[gone] = np.nan
     table = engine(REPEATED)
@@ -256,7 +257,7 @@ def test_repeated_annotations_are_kept_or_not(
     y = np.stack([[np.nan] * 2 if p is None else p for p in REPEATED["p"]])
     y[gone] = np.nan
     expected = fuse_items(REPEATED["item"], y)
-    for form, assert_form in (("wide", assert_wide), ("long", assert_long)):
+    for form, assert_form in FORMS.items():
         result = fuse_table(table, item="item", label="p", labels=WORDS, form=form, **how)
         assert_form(engine, result, expected, WORDS)
 
@@ -265,7 +266,7 @@ def test_repeated_annotations_are_kept_or_not(
 def test_soft_annotations_of_nobody_are_dropped_whole(engine: Engine) -> None:
     y = np.stack([[np.nan] * 2 if p is None else p for p in REPEATED["p"]])
     y[[who is None for who in REPEATED["who"]]] = np.nan
-    how = {"annotator": "who", "missing": "drop", "labels": WORDS}
+    how: Roles = {"annotator": "who", "missing": "drop", "labels": WORDS}
     result = fuse_table(engine(REPEATED), item="item", label="p", **how)
     assert_wide(engine, result, fuse_items(REPEATED["item"], y), WORDS)
 
@@ -278,7 +279,7 @@ def test_null_and_nan_follow_one_policy(engine: Engine, nothing: Any, missing: A
     columns = {"item": list("abab"), "said": ["yes", "no", "no", "yes"], "u": doubt, "r": skill}
     gone = [False, True, True, True] if missing == "drop" else [False] * 4
     y = np.where(np.asarray(gone)[:, None], np.nan, one_hot(columns["said"], WORDS))
-    sure = {"uncertainty": [0.5, 0.0, 0.2, 0.1], "reliability": [0.5, 0.6, 1.0, 1.0]}
+    sure: Roles = {"uncertainty": [0.5, 0.0, 0.2, 0.1], "reliability": [0.5, 0.6, 1.0, 1.0]}
     result = fuse_table(engine(columns), **PLAIN, uncertainty="u", reliability="r", missing=missing)
     assert_wide(engine, result, fuse_items(columns["item"], y, **sure), WORDS)
 
@@ -299,6 +300,6 @@ def test_probabilities_written_with_few_digits_sum_to_one(engine: Engine, operat
     columns = {"item": ["a", "a"], "p": p}
     y = np.asarray(p) / np.sum(p, axis=-1, keepdims=True)
     expected = fuse_items(columns["item"], y, operator=operator)
-    for form, assert_form in (("wide", assert_wide), ("long", assert_long)):
+    for form, assert_form in FORMS.items():
         result = fuse_table(engine(columns), item="item", label="p", form=form, operator=operator)
         assert_form(engine, result, expected, [0, 1, 2])

@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import uuid
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import dask.dataframe as dd
 import duckdb
@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from crowd_files import Roles
 from engines import (
     CORE,
     ENGINES,
@@ -40,7 +41,7 @@ SMALL: Columns = {
 }
 WORDS = ["no", "yes"]
 DAYS = [dt.date(2026, 1, 1), dt.date(2026, 1, 2)]
-NAMED = {"item": "item", "label": "said"}
+NAMED: Roles = {"item": "item", "label": "said"}
 
 
 def expect(columns: Columns, labels: list[Any] = WORDS, **how: Any) -> dict[Any, Opinion]:
@@ -204,7 +205,7 @@ def test_whole_numbers_among_nulls_are_labels_on_dask_too() -> None:
 
 def test_columns_of_probabilities_may_be_part_of_an_index() -> None:
     table = pd.DataFrame({"item": ["a", "b"], "p": [0.5, 1.0], "q": [0.5, 0.0]})
-    result = fuse_table(table, item="item", label=table.columns[1:], smoothing=0)
+    result = fuse_table(table, item="item", label=cast(Any, table.columns[1:]), smoothing=0)
     assert result["belief_p"].tolist() == [0.5, 1.0]
 
 
@@ -321,7 +322,7 @@ def test_columns_may_have_any_name(engine: Engine, first: int) -> None:
     expected = expect(SMALL, reliability=[trust[who] for who in SMALL["who"]])
     names = {role: (HOSTILE * 2)[first + n] for n, role in enumerate(SMALL)}
     columns = {names[role]: values for role, values in SMALL.items()} | {"unused": [[]] * 4}
-    given = {
+    given: Roles = {
         "item": names["item"],
         "annotator": names["who"],
         "label": names["said"],

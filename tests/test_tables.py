@@ -7,9 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from crowd_files import Roles
 from engines import (
     CORE,
     ENGINES,
+    FORMS,
     LABELS,
     PRIORS,
     SKILLS,
@@ -36,8 +38,8 @@ from strategies import assert_close, one_in
 from slencodings import Opinion, aggregate, alpha, from_table, fuse_table
 from slencodings.confidence import Calibration
 
-HARD = {"item": "item", "label": "said"}
-NUMBERS = {"uncertainty": "doubt", "reliability": "skill"}
+HARD: Roles = {"item": "item", "label": "said"}
+NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
 OPERATORS = [
     (operator, smoothing)
     for operator in ("cumulative", "average", "weighted", "constraint")
@@ -93,7 +95,7 @@ def test_every_operator_takes_soft_labels(engine: Engine, operator: str, smoothi
     numbers = {"uncertainty": columns["doubt"], "reliability": columns["skill"]}
     expected = fuse_items(columns["item"], y, **numbers, **how)
     table = engine(columns)
-    for form, assert_form in (("wide", assert_wide), ("long", assert_long)):
+    for form, assert_form in FORMS.items():
         result = fuse_table(table, item="item", label=SOFT, form=form, **NUMBERS, **how)
         assert_form(engine, result, expected, SOFT)
 
@@ -143,8 +145,8 @@ def test_lists_of_fixed_length_are_lists(kind: str) -> None:
 def test_pandas_objects_are_read_to_the_last_row() -> None:
     """DuckDB takes the type of objects from a sample, and would round 0.5 to 0 in this one."""
     rows = 5000
-    p = [[1, 0]] * rows
-    sure: list[Any] = [1] * rows
+    p: list[list[float]] = [[1, 0]] * rows
+    sure: list[float] = [1] * rows
     p[1234], sure[1234] = [0.25, 0.75], 0.5
     table = pd.DataFrame(
         {"item": [q == 1234 for q in range(rows)], "p": p, "sure": sure}, dtype=object
@@ -295,7 +297,7 @@ def test_the_order_of_rows_does_not_matter(engine: Engine, data: st.DataObject) 
 @given(st.integers(0, 2**32 - 1), st.integers(4, 60), st.sampled_from(OPERATORS))
 def test_any_crowd_is_fused_as_arrays_do(seed: int, rows: int, how: tuple[str, float]) -> None:
     engine, columns = ENGINES["polars-lazy"], without(crowd_table(max(rows, 20), seed), "p", "a")
-    chosen = dict(zip(("operator", "smoothing"), how, strict=True))
+    chosen: Roles = dict(zip(("operator", "smoothing"), how, strict=True))
     table = fuse_table(engine(columns), **HARD, **NUMBERS, **chosen, labels=LABELS)
     assert_wide(engine, table, expect(columns, **chosen))
 

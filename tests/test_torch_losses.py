@@ -156,9 +156,9 @@ def test_a_direction_or_reduction_of_another_name_is_refused():
     with pytest.raises(
         ValueError, match="`direction` must be one of reverse, forward; 'back' came"
     ):
-        kl_loss(opinions(), opinions(), direction="back")
+        kl_loss(opinions(), opinions(), direction="back")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="`reduction` must be one of mean, sum, none; 'max' came"):
-        kl_loss(opinions(), opinions(), reduction="max")
+        kl_loss(opinions(), opinions(), reduction="max")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

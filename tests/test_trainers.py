@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ from transformers import (
 from slencodings.torch import kl_loss, opinion_from_logits, soft_cross_entropy, vote_loss
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
-SIZES = {
+CLASSES: dict[str, Any] = {"num_labels": 3}
+SIZES: dict[str, Any] = {
     "hidden_size": 16,
     "num_hidden_layers": 1,
     "num_attention_heads": 2,
@@ -65,14 +67,14 @@ def text_model(dropout=0.0):
     torch.manual_seed(0)
     rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     return BertForSequenceClassification(
-        BertConfig(vocab_size=20, max_position_embeddings=8, num_labels=3, **rates, **SIZES)
+        BertConfig(vocab_size=20, max_position_embeddings=8, **CLASSES, **rates, **SIZES)
     )
 
 
 def image_model(dropout=0.0):
     torch.manual_seed(0)
     shape = {"image_size": 8, "patch_size": 4, "num_channels": 1}
-    config = ViTConfig(num_labels=3, hidden_dropout_prob=dropout, **shape, **SIZES)
+    config = ViTConfig(**CLASSES, hidden_dropout_prob=dropout, **shape, **SIZES)
     return ViTForImageClassification(config)
 
 
@@ -172,7 +174,7 @@ def test_the_floor_and_the_base_rate_are_those_of_the_prediction():
 def test_packed_labels_bring_their_base_rate_along():
     logits, _, target = batch()
     labels = torch.as_tensor(pack(target._replace(base_rate=np.tile([0.2, 0.3, 0.5], (6, 1)))))
-    told = {"base_rate": [0.2, 0.3, 0.5]}
+    told: dict[str, Any] = {"base_rate": [0.2, 0.3, 0.5]}
     got, expected = (opinion_loss(**how)({"logits": logits}, labels) for how in ({}, told))
     torch.testing.assert_close(got, expected)
     got, expected = (opinion_metrics(**how)((logits.numpy(), labels.numpy())) for how in ({}, told))
@@ -269,7 +271,7 @@ def test_the_trainer_learns_opinions(tmp_path, model, data):
 def test_the_trainer_learns_which_texts_are_disputed(tmp_path):
     trainer = trainer_for(text_model(), texts(), tmp_path, num_train_epochs=8)
     trainer.train()
-    logits, labels, _ = trainer.predict(texts(seed=1))
+    logits, labels, _ = trainer.predict(cast(Any, texts(seed=1)))
     u = opinion_from_logits(torch.as_tensor(logits)).uncertainty.numpy()
     disputed = unpack(labels).uncertainty > 0.5
     assert u[disputed].mean() > u[~disputed].mean() + 0.2
@@ -282,7 +284,7 @@ def test_the_trainer_learns_which_texts_are_disputed(tmp_path):
 )
 def test_a_resumed_run_ends_where_an_uninterrupted_one_does(tmp_path, model, data):
     how = {"max_steps": 20, "save_strategy": "steps", "save_steps": 8}
-    whole = trainer_for(model(dropout=0.2), data(), tmp_path, **how)
+    whole: Any = trainer_for(model(dropout=0.2), data(), tmp_path, **how)
     whole.train()
     stopped = type(whole.model).from_pretrained(tmp_path / "checkpoint-8")
     assert not torch.equal(stopped.classifier.weight, whole.model.classifier.weight)

@@ -3,6 +3,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -568,6 +569,7 @@ def test_a_planned_budget_is_better_spent_than_one_at_random():
 # What is refused
 
 VACUOUS = encode(np.eye(2), 1.0)
+HALF, X = cast(Any, 1.5), cast(Any, "x")  # not what the types allow
 
 
 @pytest.mark.parametrize(
@@ -580,8 +582,8 @@ VACUOUS = encode(np.eye(2), 1.0)
         (lambda: annotations_needed(VACUOUS, np.nan, target=1), r"`certainty` must.*nan came"),
         (lambda: plan(VACUOUS, 1.1, budget=1), r"`certainty` must be a number in \[0, 1\]; 1.1"),
         (lambda: plan(VACUOUS, 0.5, budget=-1), r"`budget` must be whole.*1 of 1 are not.*-1 at"),
-        (lambda: plan(VACUOUS, 0.5, budget=1.5), r"`budget` must be whole numbers.*first 1.5"),
-        (lambda: plan(VACUOUS, 0.5, budget=1, goal="x"), r"'label', 'prob.*'uncer.*; 'x' came"),
+        (lambda: plan(VACUOUS, 0.5, budget=HALF), r"`budget` must be whole numbers.*first 1.5"),
+        (lambda: plan(VACUOUS, 0.5, budget=1, goal=X), r"'label', 'prob.*'uncer.*; 'x' came"),
         (lambda: plan(VACUOUS, 0.5, budget=1, most=[1]), r"`most`.*each item, \(2,\).*\(1,\) came"),
         (lambda: assign(CROWD, [1, 2], reliability=1), r"`planned`.*each item, \(4,\).*\(2,\)"),
         (

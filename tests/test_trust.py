@@ -4,12 +4,14 @@ import datetime as dt
 import json
 from dataclasses import fields, replace
 from fractions import Fraction
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import approx_fprime
+from strategies import present
 
 import slencodings as sle
 from slencodings import Annotations
@@ -49,10 +51,15 @@ def skilled(rng, *, N=200, K=3, levels=False):
     return crowd_of(item, annotator, y, K=K, stated=stated), truth
 
 
+def levels_of(said):
+    """What was stated, as the codes that it is here."""
+    return present(said.stated).astype(int)
+
+
 def small_votes(rng, soft=False):
     said = ragged(rng, soft=soft)
     a = rng.dirichlet(np.ones(3) * 5)
-    return objective.votes(said.item, said.annotator, said.stated, said.y, a, 5, 4)
+    return objective.votes(said.item, said.annotator, levels_of(said), said.y, a, 5, 4)
 
 
 def some_parameters(rng, M=5, L=4, K=3):
@@ -133,7 +140,9 @@ def test_little_evidence_beside_the_most_there_can_be_is_not_lost():
 
 def test_votes_are_sorted_by_item_and_none_is_alone():
     said = ragged(np.random.default_rng(4))
-    votes = objective.votes(said.item, said.annotator, said.stated, said.y, np.ones(3) / 3, 5, 4)
+    votes = objective.votes(
+        said.item, said.annotator, levels_of(said), said.y, np.ones(3) / 3, 5, 4
+    )
     assert (np.diff(votes.item) >= 0).all()
     assert (np.bincount(votes.item) > 1).all()
     assert votes.sizes[0] == votes.item.max() + 1
@@ -196,9 +205,9 @@ def test_a_part_that_is_switched_off_says_nothing():
 def test_each_part_lowers_the_loss_it_minimises():
     said, _ = skilled(np.random.default_rng(8), N=100, levels=True)
     ridge = Ridge(1e-3, 1e-3, 1e-3, 1e-3)
-    off = {"by_annotator": False, "by_confidence": False, "meaning": False}
+    off: dict[str, Any] = {"by_annotator": False, "by_confidence": False, "meaning": False}
     one, annotators, levels, both, everything = (
-        learn_trust(said, ridge=ridge, **off | on).losses["learned"]
+        learn_trust(said, ridge=ridge, **{**off, **on}).losses["learned"]
         for on in (
             {},
             {"by_annotator": True},
@@ -214,8 +223,8 @@ def test_each_part_lowers_the_loss_it_minimises():
 
 def test_stated_confidence_is_one_less_uncertainty_where_it_is_not_given():
     said, _ = skilled(np.random.default_rng(9), N=50, levels=True)
-    stated = replace(said, stated=said.stated / 2)
-    unsure = replace(said, uncertainty=1 - stated.stated, stated=None)
+    stated = replace(said, stated=present(said.stated) / 2)
+    unsure = replace(said, uncertainty=1 - present(stated.stated), stated=None)
     one, other = learn_trust(unsure, ridge=RIDGE), learn_trust(stated, ridge=RIDGE)
     assert one.levels.tolist() == other.levels.tolist() == [0, 0.5, 1]
     assert np.allclose(one.share, other.share)

@@ -9,9 +9,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from crowd_files import Roles
 from engines import (
     CORE,
     ENGINES,
+    FORMS,
     LABELS,
     SOFT,
     Columns,
@@ -34,8 +36,8 @@ from slencodings import Opinion, dense, from_table, fuse_table
 from slencodings.tables import fuse as tables
 from slencodings.trust import Ridge, Trust, learn_trust
 
-NAMED = {"item": "item", "annotator": "who", "label": "said"}
-STATED = NAMED | {"confidence": "sure"}
+NAMED: Roles = {"item": "item", "annotator": "who", "label": "said"}
+STATED: Roles = NAMED | {"confidence": "sure"}
 
 
 def rows_of(rows: int = 48, seed: int = 5) -> Columns:
@@ -47,12 +49,14 @@ def rows_of(rows: int = 48, seed: int = 5) -> Columns:
 
 def learn(columns: Columns, said: Any = STATED, **how: Any) -> Trust:
     annotations = from_table(columns, **said, confidence_scale=None)
-    return learn_trust(annotations, **({"ridge": Ridge(0.1, 0.1, 0.1, 0.1)} | how))
+    how = {"ridge": Ridge(0.1, 0.1, 0.1, 0.1)} | how
+    return learn_trust(annotations, **how)
 
 
 def expect(trust: Trust, columns: Columns, said: Any = STATED, **how: Any) -> dict[Any, Opinion]:
     """The opinion of each item by way of arrays."""
-    annotations = from_table(columns, **said, **({"confidence_scale": None} | how))
+    how = {"confidence_scale": None} | how
+    annotations = from_table(columns, **said, **how)
     opinion = trust.opinion(annotations)
     return {item: opinion.rows(n) for n, item in enumerate(annotations.items)}
 
@@ -124,7 +128,7 @@ def test_each_part_may_be_missing(engine: Engine, off: dict[str, bool]) -> None:
     columns = rows_of()
     trust = learn(without(crowd_table(200, 2), "p", "a"), **off)
     expected = expect(trust, columns)
-    for form, assert_form in (("wide", assert_wide), ("long", assert_long)):
+    for form, assert_form in FORMS.items():
         assert_form(engine, fuse_table(engine(columns), **STATED, trust=trust, form=form), expected)
 
 
@@ -145,7 +149,7 @@ def test_labels_that_nobody_speaks_about_have_no_row(engine: Engine) -> None:
 def test_uncertainty_and_scales_are_read_where_it_was_learned_from_them(engine: Engine) -> None:
     columns = rows_of()
     columns["doubt"][17] = 0.3
-    doubtful = NAMED | {"uncertainty": "doubt"}
+    doubtful: Roles = NAMED | {"uncertainty": "doubt"}
     trust = learn(columns, doubtful)
     assert trust.from_uncertainty
     assert_wide(
@@ -153,7 +157,7 @@ def test_uncertainty_and_scales_are_read_where_it_was_learned_from_them(engine: 
         fuse_table(engine(columns), **doubtful, trust=trust),
         expect(trust, columns, doubtful),
     )
-    scale = {"confidence_scale": (1, 5)}
+    scale: Roles = {"confidence_scale": (1, 5)}
     fused = fuse_table(engine(columns), **STATED, **scale, trust=trust)
     assert_wide(engine, fused, expect(trust, columns, STATED, **scale))
 
@@ -174,18 +178,18 @@ def test_confidence_between_two_levels_is_the_same_level_in_tables() -> None:
 @core_engines
 def test_soft_labels_are_found_by_name_in_any_order(engine: Engine, form: Any) -> None:
     columns = rows_of()
-    said = STATED | {"label": SOFT}
+    said: Roles = STATED | {"label": SOFT}
     trust = learn(columns, said)
     expected = expect(trust, columns, said)
     assert_form = assert_wide if form == "wide" else assert_long
     for order in (SOFT, SOFT[::-1]):
-        fused = fuse_table(engine(columns), **(said | {"label": order}), trust=trust, form=form)
+        fused = fuse_table(engine(columns), **{**said, "label": order}, trust=trust, form=form)
         assert_form(engine, fused, expected, SOFT)
 
 
 def test_lists_of_probabilities_need_the_names_that_trust_knows(trust: Trust) -> None:
     columns = {n: v for n, v in crowd_table().items() if n in ("item", "who", "sure", "p")}
-    said = STATED | {"label": "p"}
+    said: Roles = STATED | {"label": "p"}
     expected = expect(trust, columns, said, labels=LABELS)
     table = pl.DataFrame(columns)
     fused = fuse_table(table, **said, labels=LABELS, trust=trust)
@@ -244,7 +248,7 @@ def test_those_without_a_name_are_known_if_they_were_learned(engine: Engine) -> 
 @core_engines
 def test_without_annotators_all_are_typical(engine: Engine, trust: Trust) -> None:
     columns = rows_of()
-    said = {"item": "item", "label": "said", "confidence": "sure"}
+    said: Roles = {"item": "item", "label": "said", "confidence": "sure"}
     fused = fuse_table(engine(columns), **said, trust=trust)
     assert_wide(engine, fused, expect(trust, columns, said))
 
