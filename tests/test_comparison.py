@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from strategies import present
 from slencodings import aggregate, metrics
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
-from slencodings.evaluation import compare, methods, predictors
+from slencodings.evaluation import Comparison, compare, methods, predictors
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_trust
@@ -306,19 +306,23 @@ def skilled(rng, N=300, M=12):
     return make(item, annotator, y, K=2), truth
 
 
+def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
+    """Its rows; which scores they have depends on what was compared."""
+    return cast(Any, comparison.rows)
+
+
 def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
     a, truth = skilled(np.random.default_rng(0))
     found = compare(
         a, gold=truth, methods=["soft votes", "SLE, kappa", "Dawid-Skene", "SLE, learned"]
     )
-    by_name = {row["method"]: row for row in found.rows}
+    by_name = {row["method"]: row for row in rows_of(found)}
     assert by_name["soft votes"]["behind_low"] > 0
     assert found.rows[0]["behind"] == 0
-    for row in found.rows:
+    rows = rows_of(found)
+    for row in rows:
         assert row["votes_low"] <= row["votes"] <= row["votes_high"]
-        assert row["best"] == (
-            row is found.rows[0] and all(r["behind_low"] > 0 for r in found.rows[1:])
-        )
+        assert row["best"] == (row is rows[0] and all(r["behind_low"] > 0 for r in rows[1:]))
     # The same method under two names cannot be told apart.
     same = compare(a, methods=["SLE, agreement", "SLE, Dawid-Skene"], bootstrap=0)
     assert not any(row["best"] or row["best_own"] for row in same.rows)
@@ -336,7 +340,7 @@ def test_the_star_is_for_those_who_are_ahead_in_97_5_of_100_resamples(lost, best
 
 def test_a_lead_that_other_items_may_turn_earns_no_star():
     a, _ = skilled(np.random.default_rng(3), N=12)
-    first, second = compare(a, methods=["SLE, kappa", "SLE, agreement"]).rows
+    first, second = rows_of(compare(a, methods=["SLE, kappa", "SLE, agreement"]))
     assert second["behind_low"] < 0 < second["behind"]
     assert not first["best"]
 
@@ -355,7 +359,7 @@ def test_identical_methods_are_not_told_apart():
 
 def test_intervals_are_those_of_the_mean_over_items():
     a, _ = skilled(np.random.default_rng(1), N=400)
-    row = compare(a, methods=["SLE, one count each"], bootstrap=2000).rows[0]
+    (row,) = rows_of(compare(a, methods=["SLE, one count each"], bootstrap=2000))
     # The standard error of a ratio of sums over items, written another way.
     rate = methods.base_rate(a)
     each = metrics.held_out_log_loss(a.item, a.y, 1 / 3, n_labels=2, base_rate=rate, each=True)
@@ -365,7 +369,7 @@ def test_intervals_are_those_of_the_mean_over_items():
 
 def test_losses_are_infinite_where_what_was_said_got_no_chance():
     a, _ = skilled(np.random.default_rng(1), N=50)
-    row = compare(a, methods=["majority vote"], bootstrap=20).rows[0]
+    (row,) = rows_of(compare(a, methods=["majority vote"], bootstrap=20))
     assert math.isinf(row["direct"])
     assert math.isinf(row["direct_low"])
     assert row["votes"] < 1
@@ -380,11 +384,12 @@ def test_gold_comes_as_names_codes_or_a_soft_truth():
     how: dict[str, Any] = {"methods": ["soft votes", "SLE, kappa"], "bootstrap": 5}
     named = compare(a, gold={n: ["no", "yes"][t] for n, t in enumerate(truth)}, **how)
     for given in (truth, T):
-        assert compare(a, gold=given, **how).rows[0]["accuracy"] == named.rows[0]["accuracy"]
+        found = rows_of(compare(a, gold=given, **how))
+        assert found[0]["accuracy"] == rows_of(named)[0]["accuracy"]
     assert "jsd" not in named.rows[0]
     soft = 0.8 * T + 0.1
     soft[:7] = np.nan
-    (row,) = compare(a, gold=soft, methods=["SLE, kappa"], bootstrap=5).rows
+    (row,) = rows_of(compare(a, gold=soft, methods=["SLE, kappa"], bootstrap=5))
     kappa = aggregate.as_reliability(aggregate.pairwise_kappa(a)).reliability
     found = aggregate.sle(a, reliability=kappa, base_rate=methods.base_rate(a)).probability[7:]
     assert row["jsd"] == pytest.approx(metrics.jsd(soft[7:], found, root=True).mean())
@@ -467,7 +472,7 @@ def test_rte_comes_out_as_in_the_trial():
     c = real(rte)
     names = ["SLE, one count each", "SLE, kappa", "SLE, learned", "Dawid-Skene", "MACE"]
     found = compare(c.annotations, gold=c.gold, methods=names)
-    by_name = {row["method"]: row for row in found.rows}
+    by_name = {row["method"]: row for row in rows_of(found)}
     trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595, "SLE, learned": 0.565}
     for name, loss in {**trial, "Dawid-Skene": 0.567}.items():
         assert by_name[name]["votes"] == pytest.approx(loss, abs=0.01), name
@@ -481,7 +486,7 @@ def test_uds_comes_out_as_in_the_trial():
     c = real(uds_factuality)
     names = ["SLE, one count each", "SLE, kappa", "SLE, stated confidence", "Dawid-Skene"]
     found = compare(c.annotations, methods=names, bootstrap=50)
-    by_name = {row["method"]: row for row in found.rows}
+    by_name = {row["method"]: row for row in rows_of(found)}
     trial = dict(zip(names, (0.503, 0.452, 0.643, 0.462), strict=True))
     for name, loss in trial.items():
         assert by_name[name]["votes"] == pytest.approx(loss, abs=0.01), name
