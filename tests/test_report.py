@@ -91,7 +91,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def summaries() -> dict[str, dict[str, Any]]:
+def summaries() -> dict[str, Any]:
     """Of every crowd; one of them with all methods compared."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SUMMARISE, "well_known", WELL_KNOWN)
@@ -103,7 +103,7 @@ def summaries() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("name", CROWDS)
 def test_a_summary_of_any_crowd_survives_json_and_becomes_a_page(
-    summaries: dict[str, dict[str, Any]], name: str
+    summaries: dict[str, Any], name: str
 ):
     found = summaries[name]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
@@ -112,16 +112,16 @@ def test_a_summary_of_any_crowd_survives_json_and_becomes_a_page(
     assert page == render(json.loads(json.dumps(found)))
 
 
-def test_the_same_crowd_and_seed_give_the_same_summary(summaries: dict[str, dict[str, Any]]):
+def test_the_same_crowd_and_seed_give_the_same_summary(summaries: dict[str, Any]):
     again = summarise(CROWDS["ten labels"], name="ten labels")
     assert again == summaries["ten labels"]
 
 
-def opinions_of(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def opinions_of(found: Any) -> dict[str, dict[str, Any]]:
     return {row["item"]: row for row in found["items"]["rows"]}
 
 
-def assert_opinions(found: dict[str, Any], said: Annotations, opinion: Any) -> None:
+def assert_opinions(found: Any, said: Annotations, opinion: Any) -> None:
     rows = opinions_of(found)
     assert len(rows) == len(said.items)
     for i, name in enumerate(said.items.tolist()):
@@ -134,9 +134,7 @@ def assert_opinions(found: dict[str, Any], said: Annotations, opinion: Any) -> N
 
 
 @pytest.mark.parametrize("name", ["two labels", "ten labels", "no names", "soft labels"])
-def test_opinions_are_those_of_learned_trust_as_in_triage(
-    summaries: dict[str, dict[str, Any]], name: str
-):
+def test_opinions_are_those_of_learned_trust_as_in_triage(summaries: dict[str, Any], name: str):
     said = CROWDS[name]
     assert_opinions(summaries[name], said, weigh(said).opinion)
     assert summaries[name]["crowd"]["trust"] == "learned"
@@ -151,7 +149,7 @@ def test_opinions_with_given_reliability_are_those_of_sle():
     assert given == pytest.approx(r)
 
 
-def test_where_nothing_can_be_learned_all_are_trusted_alike(summaries: dict[str, dict[str, Any]]):
+def test_where_nothing_can_be_learned_all_are_trusted_alike(summaries: dict[str, Any]):
     found = summaries["one annotation each"]
     assert_opinions(
         found, CROWDS["one annotation each"], aggregate.sle(CROWDS["one annotation each"])
@@ -232,7 +230,7 @@ def test_confusion_counts_pairs_of_people_on_an_item(name: str):
 
 
 def test_people_without_names_still_show_which_labels_are_confused(
-    summaries: dict[str, dict[str, Any]],
+    summaries: dict[str, Any],
 ):
     named, unnamed = (
         summaries[name]["labels"]["confused"] for name in ("three labels", "no names")
@@ -264,7 +262,7 @@ def test_pairs_agree_as_often_as_they_say_the_same(name: str):
                 assert found["shared"][i][j] == len(both)
 
 
-def test_annotators_are_those_of_the_roster(summaries: dict[str, dict[str, Any]]):
+def test_annotators_are_those_of_the_roster(summaries: dict[str, Any]):
     said = CROWDS["three labels"]
     roster = describe_annotators(
         said, estimates=["learned", "agreement", "kappa"], groups=10
@@ -281,7 +279,7 @@ def test_annotators_are_those_of_the_roster(summaries: dict[str, dict[str, Any]]
     assert order == sorted(order, reverse=True)
 
 
-def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, dict[str, Any]]):
+def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, Any]):
     found = summaries["three labels"]["compared"]
     methods = [row["method"] for row in found["rows"]]
     assert "SLE, learned" in methods
@@ -330,7 +328,7 @@ def test_what_is_next_is_what_triage_says():
     assert sharp == sorted(sharp, reverse=True)
 
 
-def test_agreement_of_the_crowd_is_alpha(summaries: dict[str, dict[str, Any]]):
+def test_agreement_of_the_crowd_is_alpha(summaries: dict[str, Any]):
     alpha = aggregate.krippendorff_alpha(CROWDS["three labels"]).alpha
     found = summaries["three labels"]["crowd"]
     assert found["alpha"][0] == pytest.approx(alpha, abs=1e-4)
@@ -339,7 +337,7 @@ def test_agreement_of_the_crowd_is_alpha(summaries: dict[str, dict[str, Any]]):
     assert sum(map(sum, found["uncertainties"].values())) == found["items"]
 
 
-def test_sections_that_make_no_sense_say_why(summaries: dict[str, dict[str, Any]]):
+def test_sections_that_make_no_sense_say_why(summaries: dict[str, Any]):
     page = render(summaries["no names, one each"])
     assert NO_NAMES in page
     assert "nothing tells which labels are confused" in page
@@ -389,7 +387,7 @@ def test_the_policy_knows_the_scripts_and_lets_nothing_else_in():
 
 
 @pytest.mark.parametrize("name", CROWDS)
-def test_every_chart_can_be_drawn(summaries: dict[str, dict[str, Any]], name: str):
+def test_every_chart_can_be_drawn(summaries: dict[str, Any], name: str):
     vl_convert = pytest.importorskip("vl_convert")
     drawn = charts(summaries[name])
     assert "shares" in drawn
