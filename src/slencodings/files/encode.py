@@ -19,8 +19,8 @@ from slencodings import __version__
 from slencodings.files import store as kept_evidence
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
-from slencodings.files.locate import Connection, Source, locate, read_tool
-from slencodings.files.scan import Relation, Step, is_store, quote, read
+from slencodings.files.locate import Connection, Source, is_store, locate, read_tool
+from slencodings.files.scan import Relation, Step, quote, read
 from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
 from slencodings.files.write import (
     WRITERS,

@@ -9,6 +9,8 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias, get_args
 
@@ -112,6 +114,23 @@ def read_tool(
     return Source(source.name, [str(path)])
 
 
+def is_store(connection: Connection, path: Path) -> bool:
+    """Whether a file is a store of evidence, of whatever kind."""
+    with path.open("rb") as file:
+        if file.read(4) != b"PAR1":
+            return False
+    with suppress(duckdb.Error):  # Whoever reads it says what is wrong with it.
+        return "store" in metadata(connection, path)
+    return False
+
+
+def metadata(connection: Connection, path: Path) -> dict[str, Any]:
+    """What we have written about a Parquet file into itself; nothing if it is not ours."""
+    query = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'slencodings'"
+    found = connection.execute(query, [glob.escape(str(path))]).fetchall()
+    return json.loads(found[0][0]) if found else {}
+
+
 def _is_many(name: str) -> bool:
     """Whether a name is a folder, or a pattern (and not that of a file that is called so)."""
     return Path(name).is_dir() or (bool(glob.has_magic(name)) and not Path(name).exists())
@@ -203,9 +222,7 @@ def _has_extension(connection: Connection, scheme: str) -> bool:
 
 def _through_fsspec(connection: Connection, scheme: str, name: str) -> None:
     try:
-        import fsspec as imported
-
-        fsspec: Any = imported
+        fsspec: Any = import_module("fsspec")
         if not connection.filesystem_is_registered(scheme):
             connection.register_filesystem(fsspec.filesystem(scheme))
     except (ImportError, ValueError) as error:

@@ -6,11 +6,9 @@ import csv
 import glob
 import gzip
 import io
-import json
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -19,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 import duckdb
 
 from slencodings.choices import Format, TableFormat
-from slencodings.files.locate import SUFFIXES, Connection, Source
+from slencodings.files.locate import SUFFIXES, Connection, Source, is_store
 from slencodings.files.write import literal
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
@@ -76,23 +74,6 @@ def read(
         relation = connection.table("crowd")
     relation = typed(relation, numbers)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
-
-
-def is_store(connection: Connection, path: Path) -> bool:
-    """Whether a file is a store of evidence, of whatever kind."""
-    with path.open("rb") as file:
-        if file.read(4) != b"PAR1":
-            return False
-    with suppress(duckdb.Error):  # Whoever reads it says what is wrong with it.
-        return "store" in metadata(connection, path)
-    return False
-
-
-def metadata(connection: Connection, path: Path) -> dict[str, Any]:
-    """What we have written about a Parquet file into itself; nothing if it is not ours."""
-    query = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'slencodings'"
-    found = connection.execute(query, [glob.escape(str(path))]).fetchall()
-    return json.loads(found[0][0]) if found else {}
 
 
 def scan(connection: Connection, source: Source, asked: Format | None = None) -> Table:
@@ -177,8 +158,8 @@ def common_format(source: Source, asked: Format | None = None) -> TableFormat:
     """The one format of all files: as asked, by their names, or else by how they begin."""
     if asked in get_args(TableFormat):
         return cast("TableFormat", asked)
-    look_into = (lambda file: format_of(Path(file))) if source.local else format_by_name
-    found = {look_into(file): file for file in reversed(source.files)}
+    known = _format_of if source.local else _format_by_name
+    found = {known(file): file for file in reversed(source.files)}
     if None in found:
         raise ValueError(
             f"the names of files must say their format, {', '.join(SUFFIXES)}; "
@@ -193,18 +174,19 @@ def common_format(source: Source, asked: Format | None = None) -> TableFormat:
     return cast("TableFormat", next(iter(found)))
 
 
-def format_of(path: Path) -> TableFormat:
+def _format_of(file: str) -> TableFormat:
     """The format of a file, by its name or else by how it begins."""
-    if known := format_by_name(str(path)):
+    if known := _format_by_name(file):
         return known
-    head = beginning(path)
+    path = Path(file)
+    head = _beginning(path)
     if head[:4] == b"PAR1":
         return "parquet"
     first = text_of(path, head).lstrip()[:1]
     return "jsonl" if first == "{" else "json" if first == "[" else "csv"
 
 
-def format_by_name(file: str) -> TableFormat | None:
+def _format_by_name(file: str) -> TableFormat | None:
     """The format that the name of a file says, if it does."""
     suffixes = [s.lower() for s in PurePath(file).suffixes[-2:] if s.lower() != ".gz"]
     known = {f".{f}": f for f in get_args(TableFormat)} | {".pq": "parquet", ".ndjson": "jsonl"}
@@ -222,7 +204,7 @@ class Head(NamedTuple):
 def _head(connection: Connection, local: bool, format: TableFormat, file: str) -> Head:
     """How a file is to be read; files with the same head are read together."""
     if local:
-        head = look(Path(file), format)
+        head = _look(Path(file), format)
     elif format in ("csv", "tsv"):
         query = "SELECT Delimiter, [c.name FOR c IN Columns] FROM sniff_csv(?)"
         delimiter, names = connection.execute(query, [glob.escape(file)]).fetchall()[0]
@@ -235,7 +217,7 @@ def _head(connection: Connection, local: bool, format: TableFormat, file: str) -
     return head
 
 
-def look(path: Path, format: TableFormat) -> Head:
+def _look(path: Path, format: TableFormat) -> Head:
     """Tell how a file on this machine is to be read by how it begins, or refuse it."""
     packed = is_gzip(path)
     if format == "parquet":
@@ -245,7 +227,7 @@ def look(path: Path, format: TableFormat) -> Head:
                 f"Unpack it first: gunzip {path.name}"
             )
         return Head("none")
-    head, compression = beginning(path), "gzip" if packed else "none"
+    head, compression = _beginning(path), "gzip" if packed else "none"
     text = text_of(path, head)
     if format in _LINES:
         _check_json(path, head, text)
@@ -254,7 +236,7 @@ def look(path: Path, format: TableFormat) -> Head:
     return Head(compression, delimiter, tuple(names))
 
 
-def beginning(path: Path) -> bytes:
+def _beginning(path: Path) -> bytes:
     """The first bytes of a file, unpacked."""
     try:
         with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
@@ -299,7 +281,7 @@ def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
     first = text.split("\n", 1)[0]
     delimiter = max(delimiters, key=first.count)
     lines = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter)
-    names: list[str] = next(lines, [])
+    names: list[str] = next(lines, list[str]())
     if not any(names):
         raise ValueError(f"the first line of {name} must name the columns; it is empty.")
     # An index without a name is what pandas puts first.

@@ -29,16 +29,11 @@ import narwhals as nw
 
 from slencodings import __version__
 from slencodings.files.duckdb import brief
-from slencodings.files.locate import Connection
-from slencodings.files.scan import Relation, metadata, quote
+from slencodings.files.locate import Connection, metadata
+from slencodings.files.scan import Relation, quote
 from slencodings.files.write import check_place, literal
 from slencodings.tables.columns import natural
-from slencodings.tables.engines import (
-    ITEM,
-    LABEL,
-    Frame,
-    some,
-)
+from slencodings.tables.engines import ITEM, LABEL, Frame, some
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows

@@ -143,11 +143,12 @@ def _in_memory(table: Any) -> Any:
     if isinstance(table, Mapping):
         return cast("Any", table)
     frame: Any = nw.from_native(table, pass_through=True)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        return frame.collect().to_native()
-    if isinstance(frame, nw.LazyFrame) and is_spark(frame):
-        return frame.collect("pyarrow").to_native()
-    return table
+    if not isinstance(frame, nw.LazyFrame):
+        return table
+    lazy = cast("Frame", frame)
+    if lazy.implementation.is_dask():
+        return lazy.collect().to_native()
+    return lazy.collect("pyarrow").to_native() if is_spark(lazy) else table
 
 
 def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:

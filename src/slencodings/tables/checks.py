@@ -14,13 +14,7 @@ import narwhals as nw
 from slencodings.choices import Missing
 from slencodings.tables import columns as col
 from slencodings.tables import engines
-from slencodings.tables.engines import (
-    ANNOTATOR,
-    ITEM,
-    LABEL,
-    ROW,
-    Frame,
-)
+from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, ROW, Frame
 
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5

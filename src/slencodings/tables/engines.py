@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import zip_longest
 from numbers import Integral, Real
@@ -271,9 +272,7 @@ def _joined(frame: Frame, column: str, keys: Sequence[Any], values: Any, name: s
         known = known.with_columns(pl.col(column).cast(dtype))
         rows = frame.to_native().join(known, on=column, how="left", maintain_order="left")
         return nw.from_native(rows)
-    import pyarrow
-
-    pa: Any = pyarrow
+    pa: Any = import_module("pyarrow")
     table = pa.table({column: pa.array(keys), name: pa.array(values)})
     # The hint keeps the rows where they are: this table goes to them.
     known = frame.to_native().sparkSession.createDataFrame(table).hint("broadcast")

@@ -16,25 +16,11 @@ import narwhals as nw
 import numpy as np
 
 from slencodings.annotations import check_smoothing, shared_base_rate
-from slencodings.choices import (
-    Duplicates,
-    FileForm,
-    Form,
-    Missing,
-    Operator,
-    Value,
-    check_word,
-)
+from slencodings.choices import Duplicates, FileForm, Form, Missing, Operator, Value, check_word
 from slencodings.tables import sums
 from slencodings.tables.checks import Flaw, refuse_flaws
 from slencodings.tables.columns import Number, identifier, number
-from slencodings.tables.engines import (
-    ITEM,
-    LABEL,
-    Frame,
-    open_table,
-    some,
-)
+from slencodings.tables.engines import ITEM, LABEL, Frame, open_table, some
 from slencodings.tables.rows import Reading, Rows, read_rows
 from slencodings.tables.sums import CERTAIN, WORTH, Plan
 

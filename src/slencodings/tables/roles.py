@@ -61,13 +61,13 @@ class Reading:
     @property
     def wanted(self) -> list[tuple[str, Any]]:
         """The roles that columns play, each with its column; there must be item and label."""
-        played = {"item": self.item, "label": self.label} | self.columns
-        played |= {"base_rate": self.base_rate or []}
+        played: dict[str, Any] = {"item": self.item, "label": self.label} | self.columns
+        played["base_rate"] = self.base_rate or []
         return [
             (role, name)
             for role, spec in played.items()
             if role not in NUMBERS or isinstance(spec, str)
-            for name in (spec if isinstance(spec, list) else [spec])
+            for name in (cast("list[Any]", spec) if isinstance(spec, list) else [spec])
         ]
 
 
