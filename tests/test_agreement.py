@@ -164,7 +164,7 @@ def test_nobody_is_their_own_peer(measure):
     got, expected = (
         measure(from_table(t, item="item", annotator="who", label="label")) for t in (said, once)
     )
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("measure", PER_ANNOTATOR)
