@@ -10,10 +10,12 @@ export OPENBLAS_NUM_THREADS := 1
 demo: .venv/demo-ready
 	$(BIN)/sle demo
 
+# Three processes on two cores: Spark, Dask and browsers make theirs wait.
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
-# The laws and units of everything but Spark, Dask, browsers, the site and networks.
+# The laws and units of everything but Spark, Dask, browsers, the site and networks; `slow` in
+# tests/conftest.py says what else takes long.
 quick: .venv/dev-ready
 	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore src/slencodings/torch
 

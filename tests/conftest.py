@@ -14,8 +14,12 @@ from hypothesis import HealthCheck, settings
 from running import Run, Sle
 from strategies import Arrays
 
+# XLA compiles each small computation of the tests once, and then it runs once.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 # A submission never depends on luck: the same examples are drawn every time, and none is timed.
-settings.register_profile("slencodings", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("slencodings", max_examples=25, deadline=None, derandomize=True)
 # Chance is for `make torture`, which says how many examples of each law to draw, always new ones.
 settings.register_profile(
     "torture",
@@ -28,8 +32,9 @@ settings.register_profile(
 settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
 
 
-# Files that need Spark, Dask, a browser, the site or a network: their tests are slow, and so is any
-# test with such a library in its name. The longest comes first, so that two processes end together.
+# Files that need Spark, Dask, a browser, the site or a network, and those that repeat whole
+# experiments or start, stop and kill processes: their tests are slow, and so is any test with such
+# a library in its name. The longest comes first, so that all processes end together.
 SLOW = [
     "test_spark.py",
     "test_documents.py",
@@ -46,6 +51,9 @@ SLOW = [
     "test_classifier_files.py",
     "test_torch_head.py",
     "test_torch_losses.py",
+    "test_cli_process.py",
+    "test_experiments.py",
+    "test_scratch.py",
 ]
 
 

@@ -468,6 +468,7 @@ def real(load):
         pytest.skip(str(missing))
 
 
+@pytest.mark.slow
 def test_rte_comes_out_as_in_the_trial():
     c = real(rte)
     names = ["SLE, one count each", "SLE, kappa", "SLE, learned", "Dawid-Skene", "MACE"]
@@ -482,6 +483,7 @@ def test_rte_comes_out_as_in_the_trial():
     assert 0.92 <= by_name["MACE"]["accuracy"] <= 0.935
 
 
+@pytest.mark.slow
 def test_uds_comes_out_as_in_the_trial():
     c = real(uds_factuality)
     names = ["SLE, one count each", "SLE, kappa", "SLE, stated confidence", "Dawid-Skene"]

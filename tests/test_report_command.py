@@ -27,6 +27,7 @@ def sle(sle: Sle) -> Sle:
     return sle
 
 
+@pytest.mark.slow
 def test_the_command_writes_one_page(sle: Sle):
     Path("report.html").write_text("old")
     code, out, told = sle("report", "crowd.csv", "-o", "report.html", "--seed", "3")
@@ -73,6 +74,7 @@ def test_without_what_draws_charts_it_says_what_to_install(
     assert "pip install 'slencodings[report]'" in told
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_a_page_and_says_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

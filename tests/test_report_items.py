@@ -45,6 +45,7 @@ def test_of_many_items_the_most_open_are_listed_and_some_at_random(per: int):
     assert set(choose(said, u, d, 1)[0]) != set(chosen)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_items_stay_below_three_megabytes():
     n, per = 100_000, 5
     rng = np.random.default_rng(0)

@@ -423,6 +423,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return large(tmp_path_factory.mktemp("large") / "large.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_bounded_memory_gives_the_same_opinions_from_disk(tmp_path: Path, big: Path):
     free = peak(big, tmp_path / "free.parquet", "")
@@ -442,6 +443,7 @@ def test_bounded_memory_gives_the_same_opinions_from_disk(tmp_path: Path, big: P
     assert os.listdir(tmp_path / "scratch") == []
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_while_spilling_leaves_nothing_half_written(tmp_path: Path, big: Path):
     (tmp_path / "out.parquet").write_text("old")
     limit = ("bash", "-c", "trap '' XFSZ; ulimit -f 20000; exec \"$@\"", "bash")
