@@ -298,9 +298,9 @@ def as_command(
 
 def parameters(verb: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters of a verb, with types that typer can read."""
-    # What is not typed has its type where that is checked, so that nothing heavy is loaded here.
-    unread: dict[str, Any] = {"Reading": Any, "Read": Any, "Found": Any}
-    return list(inspect.signature(verb, eval_str=True, locals=unread).parameters.values())
+    # Nobody types a `Reading`, and its module is too heavy to load for a line of help.
+    signature = inspect.signature(verb, eval_str=True, locals={"Reading": Any})
+    return list(signature.parameters.values())
 
 
 Gold = Annotated[
