@@ -521,6 +521,7 @@ def test_where_files_cannot_be_locked_nothing_is_added(
     assert_refused(tmp_path, "needs file locks, which this system does not have", BOTH)
 
 
+@pytest.mark.slow
 def test_no_update_is_lost_among_many_at_once(tmp_path: Path):
     table = doubtful_table()
     add(tmp_path, part(table, range(20)))
@@ -552,6 +553,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_leaves_the_old_store_or_the_new_one_and_no_lock(tmp_path: Path, moment: str):
     add(tmp_path, doubtful_table())
@@ -571,6 +573,7 @@ def test_a_kill_leaves_the_old_store_or_the_new_one_and_no_lock(tmp_path: Path, 
     assert not (tmp_path / ".store.parquet.lock").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_store(tmp_path: Path):
     add(tmp_path, BOTH)
     before = (tmp_path / "store.parquet").read_bytes()

@@ -147,6 +147,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return folder, copies * int(rows.estimated_size())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak")
 @pytest.mark.parametrize("worth", ["column", "mapping"])
 def test_memory_stays_far_below_the_size_of_the_rows(many: tuple[Path, int], worth: str) -> None:
