@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +79,9 @@ class Annotations:
 
         Uncertainty says how sure people are too, unless it is the same for all.
         """
-        told = self.stated is not None or len(np.unique(self.uncertainty)) > 1
+        known = self.stated is not None or len(np.unique(self.uncertainty)) > 1
         r = self.reliability if reliability is None else self.per_annotation(reliability)
-        return replace(self, stated=self.confidence if told else None, reliability=r)
+        return replace(self, stated=self.confidence if known else None, reliability=r)
 
     def rows(self, index: Any) -> Annotations:
         """Take some of the annotations; items, annotators and labels stay, so codes still fit.
@@ -145,12 +145,13 @@ class Annotations:
         meaning : C (K, K), what a vote for a label (row) says about the labels; itself when absent
         prior : s, a number or (N,); where it is 0 the opinion is dogmatic
         """
-        E = self.sums(weight)
-        T = np.sum(E, axis=1) + prior
+        evidence = self.sums(weight)
+        total = np.sum(evidence, axis=1) + prior
         if meaning is not None:
             # Rows of C sum to one but for rounding; of the weights alone, equal items stay tied.
-            E, T = E @ meaning, np.bincount(self.item, weight, len(self.items)) + prior
-        return Opinion(E / T[:, None], prior / T, np.tile(base_rate, (len(T), 1)))
+            evidence, total = evidence @ meaning, sums_by(self.item, weight, len(total)) + prior
+        a = np.tile(base_rate, (len(total), 1))
+        return Opinion(evidence / total[:, None], prior / total, a)
 
     def per_annotation(self, reliability: Any) -> Floats:
         """Reliability as one number per annotation (R,), checked to lie in [0, 1].
@@ -236,13 +237,14 @@ def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> Floats:
     if base_rate is None:
         return np.full(K, 1 / K)
     if isinstance(base_rate, Mapping):
-        if set(base_rate) != set(labels):
-            wrong = sorted(set(base_rate) ^ set(labels), key=str)
+        named = cast(Mapping[Any, Any], base_rate)
+        wrong = sorted(set(named) ^ set(labels), key=str)
+        if wrong:
             raise ValueError(
                 f"`base_rate` must name each of the {K} labels and no other; {len(wrong)} differ, "
                 f"first {wrong[0]!r}. The labels are {', '.join(map(repr, labels))}."
             )
-        base_rate = [base_rate[name] for name in labels]
+        base_rate = [named[name] for name in labels]
     try:
         a = np.asarray(base_rate, dtype=float)
     except (TypeError, ValueError):

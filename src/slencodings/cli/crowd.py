@@ -14,7 +14,7 @@ from slencodings.cli.terminal import show
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Told
+    from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
     from slencodings.tables.roles import Reading
 
@@ -31,11 +31,11 @@ class Read(NamedTuple):
     """Reads the crowd when called, with a gold column if there is one; and what to tell people."""
 
     source: list[str]
-    crowd: Callable[[str | None], Told]
+    crowd: Callable[[str | None], Crowd]
     say: Say
     progress: Progress
 
-    def __call__(self, gold: str | None = None) -> Told:
+    def __call__(self, gold: str | None = None) -> Crowd:
         """What the file tells."""
         return self.crowd(gold)
 
@@ -69,7 +69,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
             check_rows_target(output, source)
         with notes(quiet) as (say, progress):
 
-            def crowd(gold: str | None) -> Told:
+            def crowd(gold: str | None) -> Crowd:
                 return read_crowd(source, reading, gold=gold, say=say, progress=progress)
 
             found = verb(Read(source, crowd, say, progress), **given)

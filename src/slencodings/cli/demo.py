@@ -18,7 +18,8 @@ from slencodings.annotations import Annotations
 from slencodings.choices import Objective
 from slencodings.confidence import Calibration
 from slencodings.datasets import DigitsCrowd, crowd_table, digits_crowd
-from slencodings.opinion import Opinion
+from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.progress import Progress
 
 Say: TypeAlias = Callable[[str], None]
 _TRAINED_ON = 1200
@@ -38,16 +39,16 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
     if save is not None:
         _check_name(save)
     crowd = digits_crowd(rng=seed)
-    said = crowd.annotations
-    per_item = len(said.item) // len(said.items)
+    a = crowd.annotations
+    per_item = len(a.item) // len(a.items)
     say(
-        f"{len(said.items):,} handwritten digits, read by {len(said.annotators)} people, "
-        f"{per_item} of them each: {len(said.item):,} annotations.\n"
+        f"{len(a.items):,} handwritten digits, read by {len(a.annotators)} people, "
+        f"{per_item} of them each: {len(a.item):,} annotations.\n"
         f"The images are real; the people are simulated (seed {seed}), so we know how reliable "
         "they are."
     )
-    earned = confidence.calibrate(said)
-    calibrated = replace(said, uncertainty=earned(said.confidence))
+    earned = confidence.calibrate(a)
+    calibrated = replace(a, uncertainty=earned(a.confidence))
     target = aggregate.sle(calibrated, reliability=crowd.reliability)
     _one_image(crowd, target, _hardest(target), say)
     say("\nWhat a stated confidence is worth, by how often others said the same:\n")
@@ -75,7 +76,7 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
 def make_report(
     seed: int,
     page: str,
-    progress: Callable[[str, float, float | None, str], None] = lambda *_: None,
+    progress: Progress = lambda what, done, total, unit: None,
     say: Say = print,
 ) -> None:
     """Write the page about the crowd, and say where it is."""
@@ -107,17 +108,17 @@ def _hardest(target: Opinion) -> int:
 
 
 def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Say) -> None:
-    said = crowd.annotations
+    a = crowd.annotations
     shades = _shades()
-    say(f"\nAn image that people read differently, {said.items[i]}:\n")
+    say(f"\nAn image that people read differently, {a.items[i]}:\n")
     picture = [
         "".join(shades[round(x * (len(shades) - 1))] * 2 for x in row)
         for row in crowd.X[i].reshape(8, 8)
     ]
     notes = ["annotator  says  sure  reliable"] + [
-        f"{said.annotators[said.annotator[q]]:<10} {said.labels[said.y[q]]:>4} "
-        f"{1 - said.uncertainty[q]:>5.1f} {crowd.reliability[said.annotator[q]]:>9.2f}"
-        for q in np.flatnonzero(said.item == i)
+        f"{a.annotators[a.annotator[q]]:<10} {a.labels[a.y[q]]:>4} "
+        f"{1 - a.uncertainty[q]:>5.1f} {crowd.reliability[a.annotator[q]]:>9.2f}"
+        for q in np.flatnonzero(a.item == i)
     ]
     for k in range(max(len(picture), len(notes))):
         left = picture[k] if k < len(picture) else ""
@@ -125,26 +126,26 @@ def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Say) -> None:
     say("\nTheir opinions, discounted by reliability and fused into one:\n")
     one = target.rows(i)
     for k in np.argsort(-one.belief)[:3]:
-        say(f"  belief in {said.labels[k]}   {one.belief[k]:.2f} {_bar(one.belief[k])}")
+        say(f"  belief in {a.labels[k]}   {one.belief[k]:.2f} {_bar(one.belief[k])}")
     say(f"  uncertainty   {one.uncertainty:.2f} {_bar(one.uncertainty)}")
     say(f"  (it was written as {crowd.gold[i]})")
 
 
 def _contest(crowd: DigitsCrowd, target: Opinion) -> list[Reading]:
-    said = crowd.annotations
-    stated = aggregate.sle(said, reliability=crowd.reliability)
-    ways: list[tuple[str, NDArray[np.float64], Any]] = [
-        ("majority vote", aggregate.majority_vote(said).probability, None),
-        ("soft vote", aggregate.soft_vote(said).probability, None),
+    a = crowd.annotations
+    stated = aggregate.sle(a, reliability=crowd.reliability)
+    ways: list[tuple[str, Floats, Any]] = [
+        ("majority vote", aggregate.majority_vote(a).probability, None),
+        ("soft vote", aggregate.soft_vote(a).probability, None),
         ("SLE, confidence as stated", stated.probability, stated.uncertainty),
         ("SLE, confidence as earned", target.probability, target.uncertainty),
     ]
     return [
         Reading(
             name,
-            float(np.mean(np.argmax(p, axis=-1) == crowd.gold)),
+            _accuracy(p, crowd.gold),
             _log_loss(p, crowd.gold),
-            None if u is None else float(np.mean(u)),
+            None if u is None else float(np.asarray(u).mean()),
         )
         for name, p, u in ways
     ]
@@ -159,11 +160,11 @@ def _train(crowd: DigitsCrowd, calibrated: Annotations, seed: int, say: Say) -> 
         return
     order = np.random.default_rng(seed).permutation(len(crowd.gold))
     train, test = order[:_TRAINED_ON], order[_TRAINED_ON:]
-    said, one_hot = crowd.annotations, np.eye(len(crowd.annotations.labels))
+    a, one_hot = crowd.annotations, np.eye(len(crowd.annotations.labels))
     opinion = aggregate.sle(calibrated, reliability=crowd.reliability)
     targets: list[tuple[str, Objective, Any]] = [
-        ("majority vote", "cross_entropy", aggregate.majority_vote(said).probability[train]),
-        ("soft vote", "cross_entropy", aggregate.soft_vote(said).probability[train]),
+        ("majority vote", "cross_entropy", aggregate.majority_vote(a).probability[train]),
+        ("soft vote", "cross_entropy", aggregate.soft_vote(a).probability[train]),
         ("SLE, confidence as earned", "reverse_kl", opinion.rows(train)),
         ("what was written (gold)", "cross_entropy", one_hot[crowd.gold[train]]),
     ]
@@ -174,25 +175,24 @@ def _train(crowd: DigitsCrowd, calibrated: Annotations, seed: int, say: Say) -> 
     say(f"  {'':34} {'accuracy':>9} {'log-loss':>9} {'uncertainty':>12}")
     for name, objective, target in targets:
         model = SLEClassifier(
-            objective=objective, labels=said.labels.tolist(), max_epochs=30, random_state=seed
+            objective=objective, labels=a.labels.tolist(), max_epochs=30, random_state=seed
         )
         guess = model.fit(crowd.X[train], target).predict_opinion(crowd.X[test])
         p, gold = guess.probability, crowd.gold[test]
-        right = float(np.mean(p.argmax(axis=-1) == gold))
         doubt = f"{np.mean(guess.uncertainty):.3f}" if objective == "reverse_kl" else "none"
-        say(f"  {name:34} {right:>9.3f} {_log_loss(p, gold):>9.3f} {doubt:>12}")
+        say(f"  {name:34} {_accuracy(p, gold):>9.3f} {_log_loss(p, gold):>9.3f} {doubt:>12}")
 
 
 def _lessons(readings: list[Reading], earned: Calibration) -> list[str]:
     """What the numbers above say, whatever they are."""
     most = max(r.accuracy for r in readings)
     least = min(r.loss for r in readings)
-    right = " and ".join(r.name for r in readings if r.accuracy == most)
+    best = " and ".join(r.name for r in readings if r.accuracy == most)
     close = " and ".join(r.name for r in readings if r.loss == least)
     hopeless = " and ".join(r.name for r in readings if r.loss == float("inf"))
     low, high = earned.to_rows()[0], earned.to_rows()[-1]
     lines = [
-        f"Right most often: {right}, {most:.1%} of the images.",
+        f"Right most often: {best}, {most:.1%} of the images.",
         f"Lowest log-loss: {close}, {least:.3f}.",
         f"Those who called themselves {high['level']:g} sure agreed with {high['agreement']:.0%} "
         f"of the others, those who said {low['level']:g} with {low['agreement']:.0%}.",
@@ -202,7 +202,12 @@ def _lessons(readings: list[Reading], earned: Calibration) -> list[str]:
     return [*lines, "Votes do not say how sure they are of an image; opinions do."]
 
 
-def _log_loss(probability: NDArray[np.float64], gold: NDArray[Any]) -> float:
+def _accuracy(probability: Floats, gold: Codes) -> float:
+    hits: NDArray[np.bool_] = probability.argmax(axis=-1) == gold
+    return float(np.mean(hits))
+
+
+def _log_loss(probability: Floats, gold: Codes) -> float:
     """Mean log-loss; infinite as soon as something that happened was called impossible."""
     p = probability[np.arange(len(gold)), gold]
     return float("inf") if np.any(p == 0) else float(-np.mean(np.log(p)))

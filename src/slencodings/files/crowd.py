@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from slencodings.tables.arrays import read_annotations
 from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of
 
 
-class Told(NamedTuple):
-    """What a file tells about a crowd.
+class Crowd(NamedTuple):
+    """Who said what, and what is true.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ def read_crowd(
     gold: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
-) -> Told:
+) -> Crowd:
     """Read whole files of annotations.
 
     Without a scale of confidence, values in [0, 1] are taken at their word, and others only by
@@ -57,12 +57,11 @@ def read_crowd(
         found = locate(connection, source, folder)
         found = read_tool(found, asked.format, asked.question, folder, say)
 
-        def work(step: Step) -> dict[str, Any]:
+        def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
-                crowd, reading = read(connection, found, asked, say=say, step=step)
+                rows, reading = read(connection, found, asked, say=say, step=step)
                 step("checking", None, "")
-                crowd = _complete(crowd, reading, say)
-                a = read_annotations(crowd, reading)
+                a = read_annotations(_complete(rows, reading, say), reading)
             if reading.confidence_scale is None and a.stated is not None:
                 _note_scale(a.stated, say)
             people = by_annotators(len(a.annotators) if a.named else None)
@@ -74,9 +73,9 @@ def read_crowd(
             truth = None
             if gold is not None:
                 truth = _truth(connection, found, asked.format, gold, str(reading.item), a)
-            return {"told": Told(a, truth)}
+            return Crowd(a, truth)
 
-        return watch(connection, work, progress)["told"]
+        return watch(connection, work, progress)
 
 
 def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
@@ -113,8 +112,9 @@ def _truth(
 ) -> Floats:
     """What is true of each item (N, K), from columns of the same file or from another file."""
     here = scan(connection, source, format)
-    columns: Any = gold if gold in here.names else [name.strip() for name in gold.split(",")]
-    if isinstance(columns, list) and not set(columns) <= set(here.names):
+    soft = gold not in here.names
+    columns = [name.strip() for name in gold.split(",")] if soft else [gold]
+    if not set(columns) <= set(here.names):
         other = Path(gold)
         if not other.is_file():
             raise ValueError(
@@ -125,26 +125,26 @@ def _truth(
         with plain_errors(known):
             there = scan(connection, known)
             chosen = choose_columns(there.names, Reading())
-            item, columns = str(chosen.item), str(chosen.label)
-            relation = there.pick([item, columns])
-            return _placed(relation, item, columns, a, one=False)
-    relation = here.pick([item, *columns_of(columns)])
-    if isinstance(columns, list):
+            item, label = str(chosen.item), str(chosen.label)
+            return _placed(there.pick([item, label]), item, [label], a, soft=False, one=False)
+    relation = here.pick([item, *columns])
+    if soft:
         relation = typed(relation, columns)
-    return _placed(relation, item, columns, a, one=True)
+    return _placed(relation, item, columns, a, soft=soft, one=True)
 
 
-def _placed(relation: Relation, item: str, columns: Any, a: Annotations, *, one: bool) -> Floats:
+def _placed(
+    relation: Relation, item: str, columns: list[str], a: Annotations, *, soft: bool, one: bool
+) -> Floats:
     """Gold as shares of labels, in the order of the crowd's items and labels."""
     N, K = len(a.items), len(a.labels)
-    soft = isinstance(columns, list)
     if soft and len(columns) != K:
         raise ValueError(
             f"--gold needs a column for each of the {K} labels, in their order; "
             f"{len(columns)} came. The labels are {', '.join(map(str, a.labels))}."
         )
     place = {name: n for n, name in enumerate(a.items.tolist())}
-    named = ", ".join(map(quote, [item, *columns_of(columns)]))
+    named = ", ".join(map(quote, [item, *columns]))
     rows = [row for row in relation.project(named).distinct().fetchall() if None not in row]
     rows = [row for row in rows if row[0] in place]
     several = [name for name, n in Counter(row[0] for row in rows).items() if n > 1]
@@ -160,8 +160,8 @@ def _placed(relation: Relation, item: str, columns: Any, a: Annotations, *, one:
             f"--gold has {len(strange)} labels that nobody gave, first {strange[0]!r}. "
             "Name all labels that there are: --labels A,B,..."
         )
-    said = np.zeros((N, K))
-    for name, *told in rows:
-        said[place[name]] += told if soft else np.eye(K)[names[told[0]]]
-    total = said.sum(axis=1, keepdims=True)
-    return np.where(total > 0, said / (1 if soft else np.where(total > 0, total, 1)), np.nan)
+    truth = np.zeros((N, K))
+    for name, *values in rows:
+        truth[place[name]] += values if soft else np.eye(K)[names[values[0]]]
+    total = truth.sum(axis=1, keepdims=True)
+    return np.where(total > 0, truth / (1 if soft else np.where(total > 0, total, 1)), np.nan)

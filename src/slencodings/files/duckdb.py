@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import duckdb
 
@@ -21,6 +21,7 @@ from slencodings.files.scan import Step, common_format, convert, is_gzip
 from slencodings.files.write import is_of_disk
 from slencodings.progress import Progress
 
+T = TypeVar("T")
 # Errors of DuckDB that no file can cause.
 NOT_THE_FILE = (
     duckdb.InterruptException,
@@ -31,14 +32,12 @@ NOT_THE_FILE = (
 )
 
 
-def watch(
-    connection: Connection, work: Callable[[Step], dict[str, Any]], progress: Progress
-) -> dict[str, Any]:
+def watch(connection: Connection, work: Callable[[Step], T], progress: Progress) -> T:
     """Do the work in a thread and tell how far it is; DuckDB does not hear signals by itself."""
     steps: list[tuple[Any, ...]] = [("reading", None, "")]
     worker: list[int] = []
 
-    def begin() -> dict[str, Any]:
+    def begin() -> T:
         worker.append(threading.get_ident())
         return work(lambda *step: steps.append(step))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from slencodings.report.summary import Compared, Crowd, Labels, People, Person, Summary
+from slencodings.report.summary import Compared, Glance, Labels, People, Person, Summary
 
 # As Vega-Lite takes it.
 Spec = dict[str, Any]
@@ -92,7 +92,7 @@ def _tooltip(*fields: tuple[str, str, str | None]) -> list[Spec]:
     ]
 
 
-def _uncertainty(crowd: Crowd) -> Spec | None:
+def _uncertainty(crowd: Glance) -> Spec | None:
     edges = crowd["edges"]
     values = [
         {"low": edges[i], "high": edges[i + 1], "kind": KINDS[kind], "items": n}

@@ -10,7 +10,7 @@ from slencodings.report.markup import Markup, join, tag
 from slencodings.report.pieces import figure, notes, number, table
 from slencodings.report.sections_of_labels import labels
 from slencodings.report.sections_of_people import annotators
-from slencodings.report.summary import Crowd, Kind, Summary
+from slencodings.report.summary import Glance, Kind, Summary
 
 NAMES = {
     "glance": "At a glance",
@@ -129,7 +129,7 @@ def _glance(found: Summary, drawn: set[str]) -> list[Any]:
     ]
 
 
-def _about_crowd(crowd: Crowd) -> list[str]:
+def _about_crowd(crowd: Glance) -> list[str]:
     """Agreement and trust in a few sentences."""
     sentences: list[str] = []
     if crowd["alpha"]:

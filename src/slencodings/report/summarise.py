@@ -20,7 +20,7 @@ from slencodings.report.items import ITEM_LETTERS, NAME_LETTERS, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import MOST_LABELS, describe_people
-from slencodings.report.summary import Compared, Crowd, Kind, Next, Open, Score, Summary
+from slencodings.report.summary import Compared, Glance, Kind, Next, Open, Score, Summary
 from slencodings.report.without import without_each
 from slencodings.triage import Triage, triage
 from slencodings.triage.triage import OpenItem
@@ -101,7 +101,7 @@ def summarise(
 
 def _glance(
     a: Annotations, weighed: Weighed, why: NDArray[Any], seed: int, target: float, conflict: float
-) -> Crowd:
+) -> Glance:
     """Sizes, agreement and how open the items are."""
     per_item = np.bincount(a.item, minlength=len(a.items))
     alpha = None

@@ -16,7 +16,7 @@ class PerItem(TypedDict):
     one: int
 
 
-class Crowd(TypedDict):
+class Glance(TypedDict):
     """Sizes, agreement and how open the items are."""
 
     items: int
@@ -189,7 +189,7 @@ class Summary(TypedDict):
     """All that a report says."""
 
     title: str
-    crowd: Crowd
+    crowd: Glance
     items: Items
     annotators: People
     labels: Labels

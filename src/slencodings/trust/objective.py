@@ -302,7 +302,7 @@ def choose(
     starts: list[Learned | None] = [None] * len(pairs)
 
     def held_out(ridge: Ridge) -> float:
-        total = []
+        total: list[Floats] = []
         for f, (train, test) in enumerate(pairs):
             starts[f] = at = fit(train, parts, ridge, starts[f], _ROUGHLY, went)[0]
             total.append(losses(test, at.worth(test), at.C))

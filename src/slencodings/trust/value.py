@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,22 +188,25 @@ class Trust:
     @classmethod
     def from_json(cls, text: str) -> Trust:
         """Read what `to_json` wrote."""
-        given, names = json.loads(text), {f.name for f in fields(cls)}
-        if not isinstance(given, dict) or set(given) != names:
-            came = sorted(given, key=str) if isinstance(given, dict) else type(given).__name__
+        given: Any = json.loads(text)
+        names = {f.name for f in fields(cls)}
+        there = cast(dict[str, Any], given) if type(given) is dict else None
+        if there is None or set(there) != names:
+            came = type(cast(object, given)).__name__ if there is None else sorted(there)
             raise ValueError(
                 f"a stored trust has the fields {', '.join(sorted(names))}; {_some(came)} came. "
                 "Make it with trust.to_json()."
             )
-        arrays = {
+        made: dict[str, Callable[[Any], Any]] = {
             **dict.fromkeys(("annotators", "labels"), _names),
             **dict.fromkeys(("worth", "levels", "share", "meaning", "base_rate"), _floats),
-            **dict.fromkeys(("count", "level_count"), lambda v: np.asarray(v, dtype=np.intp)),
+            "count": lambda v: np.asarray(v, dtype=np.intp),
+            "level_count": lambda v: np.asarray(v, dtype=np.intp),
             "ridge": lambda v: Ridge(**v),
             "typical_worth": float,
         }
         try:
-            trust = cls(**{k: arrays.get(k, lambda v: v)(v) for k, v in given.items()})
+            trust = cls(**{k: made[k](v) if k in made else v for k, v in there.items()})
         except (TypeError, ValueError) as error:
             raise ValueError(f"a stored trust is damaged: {error}. Store it again.") from error
         M, L, K = (len(x) for x in (trust.annotators, trust.levels, trust.labels))
