@@ -20,6 +20,7 @@ from slencodings.aggregate.reliability import (
     reliability_opinion,
 )
 from slencodings.aggregate.result import Aggregate
+from slencodings.aggregate.shrunk import shrunk_dawid_skene
 from slencodings.aggregate.sle import certainty, sle
 from slencodings.aggregate.votes import majority_vote, soft_vote
 from slencodings.aggregate.wawa import wawa, zero_based_skill
@@ -44,6 +45,7 @@ __all__ = [
     "reliability_opinion",
     "sentence_relation_score",
     "share_of_agreement",
+    "shrunk_dawid_skene",
     "sle",
     "soft_vote",
     "wawa",

@@ -1,0 +1,134 @@
+"""Dawid and Skene's model with every annotator's confusions shrunk to what the crowd confuses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from slencodings.aggregate import em
+from slencodings.aggregate.result import Aggregate, OnStep
+from slencodings.annotations import Annotations
+from slencodings.opinion import Floats
+
+# An annotator's accuracy is as strong as the crowd's once it is seen in so many annotations.
+_ACCURACY_OF_THE_CROWD = 30.0
+# An accuracy of 0 or 1 has no odds to compare; this far from either it counts as that.
+_NEARLY = 1e-3
+
+
+def shrunk_dawid_skene(
+    annotations: Annotations,
+    *,
+    n_iter: int = 100,
+    tol: float = 1e-5,
+    prior_strength: float = 3.0,
+    gold: em.Gold = None,
+    use_confidence: bool = True,
+    progress: OnStep | None = None,
+) -> Aggregate:
+    """Infer the truth and each annotator's confusions, shrunk to the crowd's, by EM.
+
+    log q_ic = log p_c + sum_q w_q sum_l y_ql log E_mcl + const,
+    E_mcl ~ s X_mcl + sum_q w_q q_ic y_ql,   p = mean q
+
+    X is what to expect of an annotator of whom only the accuracy is known (`expected_confusions`),
+    learned along with the rest. The arguments are those of `dawid_skene`; s is `prior_strength`.
+
+    Returns
+    -------
+    `reliability` (M,) is the expected accuracy, sum_c p_c E_mcc; `details` has kappa (M,),
+    confusion (M, K, K) by truth and label said, crowd (K, K), the same of everybody together,
+    prior (K,), elbo, converged and iterations.
+
+    Examples
+    --------
+    >>> from slencodings import from_table
+    >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
+    >>> crowd = from_table(table, item="item", annotator="who", label="label")
+    >>> shrunk_dawid_skene(crowd).probability.round(2)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+    """
+    em.check_steps(n_iter, tol)
+    em.check_strength("prior_strength", prior_strength, "3 is usual.")
+    known = em.gold_codes(annotations, gold)
+    ballots = em.ballots_of(annotations, use_confidence=use_confidence)
+    N, M, K = ballots.shape
+    A = ballots.table(ballots.item, ballots.cell, (N, M * K))
+    votes = ballots.by_choice(ballots.weight)
+    used = ballots.by_cell(ballots.weight)
+    del ballots
+
+    def mass(q: Floats) -> Floats:
+        return np.swapaxes((A.T @ q).reshape(M, K, K), 1, 2)
+
+    def fit(q: Floats) -> Floats:
+        return confusions(mass(q), used, prior_strength)
+
+    def log_likelihood(E: Floats) -> tuple[Floats, float]:
+        return A @ np.swapaxes(np.log(E), 1, 2).reshape(M * K, K), 0.0
+
+    learned = em.learn(votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress)
+    p, E = learned.prior, learned.annotators
+    accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
+    said = np.einsum("c,mcl->ml", p, E)
+    details = {
+        "kappa": em.above_chance(accuracy, said @ p),
+        "confusion": E,
+        "crowd": crowd_confusion(mass(learned.probability)),
+    }
+    return Aggregate(learned.probability, accuracy, details | learned.details)
+
+
+def confusions(mass: Floats, used: Floats, strength: float) -> Floats:
+    """What each annotator says (last) where a label is true, (M, K, K), none of it impossible.
+
+    Parameters
+    ----------
+    mass : (M, K, K), how often each was heard to say a label where one is true, weighted
+    used : (M, K), how often each said a label
+    strength : of what is expected of them, in annotations of each true label
+    """
+    total = mass + max(strength, em.FLOOR) * expected_confusions(mass, used)
+    return total / np.sum(total, axis=2, keepdims=True)
+
+
+def expected_confusions(mass: Floats, used: Floats) -> Floats:
+    """What the crowd says where a label is true, at each annotator's own accuracy, (M, K, K).
+
+    The odds of being right are the crowd's on that label, times how much better the annotator's
+    are than the crowd's on the same items. Wrong answers are half the crowd's, and half what the
+    annotator says anyway, as of somebody who does not look.
+    """
+    K = mass.shape[-1]
+    if K == 1:
+        return np.ones(mass.shape)
+    crowd = crowd_confusion(mass)
+    right, asked = np.diag(crowd), np.sum(mass, axis=(1, 2))
+    usual = np.sum(mass, axis=2) @ right
+    usual = np.divide(usual, asked, out=np.full(len(asked), np.mean(right)), where=asked > 0)
+    hits = np.einsum("mcc->m", mass) + _ACCURACY_OF_THE_CROWD * usual
+    better = _logit(hits / (asked + _ACCURACY_OF_THE_CROWD)) - _logit(usual)
+    accuracy = 1 / (1 + np.exp(-_logit(right) - better[:, None]))
+    wrong = ~np.eye(K, dtype=bool)
+    habit = used + np.sum(used, axis=0) / max(np.sum(used), 1) + em.FLOOR
+    shared, own = (
+        x / np.sum(x, axis=-1, keepdims=True) for x in (crowd * wrong, habit[:, None] * wrong)
+    )
+    slips = (1 - accuracy)[..., None] * (shared + own) / 2
+    return np.where(wrong, slips, accuracy[..., None])
+
+
+def crowd_confusion(mass: Floats) -> Floats:
+    """What everybody together says (column) where a label is true (row), (K, K).
+
+    One annotation more of each true label, 0.9 of it right, keeps every answer possible.
+    """
+    K = mass.shape[-1]
+    c = em.EXPECTED_ACCURACY
+    total = np.sum(mass, axis=0) + np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
+    return total / np.sum(total, axis=1, keepdims=True)
+
+
+def _logit(p: Floats) -> Floats:
+    p = np.clip(p, _NEARLY, 1 - _NEARLY)
+    return np.log(p / (1 - p))

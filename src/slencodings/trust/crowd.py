@@ -1,0 +1,239 @@
+"""What was learned about a crowd, and what it answers: three readings of the same votes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.aggregate import em
+from slencodings.annotations import Annotations, leave_one_out
+from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.trust.truth import TruthModel, log_likelihoods
+from slencodings.trust.worth import Ridge
+
+# What multiplies (the truth model) and what adds (votes) come from the same people, so their
+# opinions are averaged: of the truth this much is what people would say.
+_VOTES_IN_TRUTH = 0.25
+
+
+class Evidence(NamedTuple):
+    """What annotations add up to, for each item or for each annotation from the others on its item.
+
+    Attributes
+    ----------
+    votes : (N, K), worth of the votes for each label, in units of the prior weight
+    log_likelihood : (N, K), of all annotations if a label is true
+    n : (N,), how many annotations
+    """
+
+    votes: Floats
+    log_likelihood: Floats
+    n: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """What a crowd says, how far it is right, and whom to trust, learned from its annotations.
+
+    An annotation is worth w = worth[annotator] x share[level] votes, in units of the prior. Three
+    questions have three answers, each a group-by of sums after a look-up:
+
+    votes    What would the next person say?  The votes add up; `votes`.
+    truth    Which label is right?            Log-likelihoods add up; `truth`.
+    people   How often is each right?         The truth's answer, by annotator; `accuracy`.
+
+    Attributes
+    ----------
+    annotators, worth, count : (M,), names, worth for predicting votes, how many annotations
+    typical_worth : the geometric mean of `worth`, for annotators who are new
+    levels, share, level_count : (L,), stated confidence, ascending, and the share of worth that is
+        left at it, in (0, 1]; empty if confidence was not learned
+    labels, base_rate : (K,), the labels, and how often those gave them whose votes are predicted
+    habits : (K, K), what these say (column) where a label is true (row)
+    through_truth : in [0, 1], how far votes are read as truth before the next one is predicted
+    prior_weight : W of the Dirichlets that the votes' opinions stand for, so that they are as sure
+        of several votes together as they should be
+    model : what is said where a label is true
+    right, doubted : (M,), how many of their annotations are right, and how many more or fewer it
+        may be, as a variance
+    chance : (M,), how often they would be right by giving their labels without looking
+    ridge, losses, converged, from_uncertainty : as in `learn_crowd`
+    """
+
+    annotators: NDArray[Any]
+    worth: Floats
+    count: Codes
+    typical_worth: float
+    levels: Floats
+    share: Floats
+    level_count: Codes
+    labels: NDArray[Any]
+    base_rate: Floats
+    habits: Floats
+    through_truth: float
+    prior_weight: float
+    model: TruthModel
+    right: Floats
+    doubted: Floats
+    chance: Floats
+    ridge: Ridge
+    losses: dict[str, float]
+    converged: bool
+    from_uncertainty: bool
+
+    def votes(self, annotations: Annotations) -> Opinion:
+        """What the next person would say of each item, (N,).
+
+        b_i = (1 - u_i) ((1 - m) E_i / S_i + m V_i),   u_i = 1 / (1 + S_i),   S_i = sum_k E_ik
+
+        E adds up the votes by their worth, V is what people say where the truth is as it seems,
+        and m is `through_truth`. u falls with every annotation, and is 1 where there is none.
+        """
+        return self._votes(self._of_items(annotations))
+
+    def truth(self, annotations: Annotations) -> Opinion:
+        """Which label is right for each item, (N,).
+
+        P_i = 3/4 p(truth | annotations) + 1/4 votes,   u_i = min_k P_ik / a_k,   a = prior
+
+        An opinion on a matter of fact is as uncertain as its probabilities allow (Jøsang 2016,
+        ch. 3): u is 1 where nothing points away from the prior and falls as one label is ruled out.
+        """
+        return self._truth(self._of_items(annotations))
+
+    def conflict(self, annotations: Annotations) -> Floats:
+        """How far the votes on each item contradict each other, (N,), in [0, 1].
+
+        The chance that two votes drawn by their worth differ, times K / (K - 1): 0 where all say
+        the same, whatever is known about the item, and 1 where every label has as much.
+        """
+        E = self._of_items(annotations).votes
+        total = np.sum(E, axis=1, keepdims=True)
+        p = np.divide(E, total, out=np.zeros(E.shape), where=total > 0)
+        K = E.shape[1]
+        differ = np.where(total[:, 0] > 0, 1 - np.sum(p**2, axis=1), 0)
+        # A single label leaves a hair of rounding.
+        return np.where(np.sum(E > 0, axis=1) > 1, differ * K / max(K - 1, 1), 0)
+
+    def predict(self, annotations: Annotations) -> Floats:
+        """What somebody would say, (R, K), for each annotation from the others on its item."""
+        return self._votes(self._of_others(annotations)).probability
+
+    def predict_truth(self, annotations: Annotations) -> Floats:
+        """What is true by the others on the item of each annotation, (R, K)."""
+        return self._truth(self._of_others(annotations)).probability
+
+    def predict_own(self, annotations: Annotations) -> Floats:
+        """What this very annotator would say, (R, K), from the others on the item."""
+        a = self._labelled(annotations)
+        evidence = self._of_others(annotations)
+        truth = self.model.posterior(evidence.log_likelihood, evidence.n)
+        return np.einsum("qc,qcl->ql", truth, self._confusion(a)[a.annotator])
+
+    @property
+    def accuracy(self) -> Floats:
+        """How often each annotator is right, (M,), by the truth reading; nan if never seen."""
+        seen = self.count > 0
+        return np.divide(self.right, self.count, out=np.full(len(seen), np.nan), where=seen)
+
+    @property
+    def above_chance(self) -> Floats:
+        """The same between guessing, 0, and always right, 1."""
+        return em.above_chance(self.accuracy, self.chance)
+
+    def above_chance_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Where `above_chance` lies, (M,) and (M,).
+
+        Beta quantiles with a prior of half a success and half a failure; what is not known of the
+        truth counts like annotations that were not seen.
+        """
+        from scipy.special import betaincinv
+
+        p = np.nan_to_num(self.accuracy, nan=0.5)
+        spread = p * (1 - p)
+        doubt = self.doubted / np.maximum(self.count, 1)
+        n = self.count * np.divide(spread, spread + doubt, out=np.ones(len(p)), where=doubt > 0)
+
+        def quantile(q: float) -> Floats:
+            right: Floats = betaincinv(0.5 + n * p, 0.5 + n * (1 - p), q)
+            return em.above_chance(right, self.chance)
+
+        return quantile((1 - level) / 2), quantile((1 + level) / 2)
+
+    def annotation_worth(self, annotations: Annotations) -> Floats:
+        """What each annotation is worth, (R,), per unit of prior weight."""
+        worth = self._for(annotations, self.worth, self.typical_worth)[annotations.annotator]
+        if not len(self.levels):
+            return worth
+        middle = (self.levels[1:] + self.levels[:-1]) / 2
+        return worth * self.share[np.searchsorted(middle, self.confidence(annotations))]
+
+    def confidence(self, annotations: Annotations) -> Floats:
+        """The confidence of each annotation, (R,), as it was learned: as stated, or 1 - u."""
+        if self.from_uncertainty:
+            return replace(annotations, stated=None).confidence
+        if annotations.stated is None and len(self.levels):
+            raise ValueError(
+                "`stated` is needed, as this crowd was learned with stated confidence; none came. "
+                f"Give each annotation one of the levels {self.levels.tolist()}: "
+                "dataclasses.replace(annotations, stated=...)."
+            )
+        return annotations.confidence
+
+    def _votes(self, evidence: Evidence) -> Opinion:
+        E, m = evidence.votes, self.through_truth
+        S = np.sum(E, axis=1, keepdims=True)
+        truth = self.model.posterior(evidence.log_likelihood, evidence.n)
+        b = ((1 - m) * E + m * S * (truth @ self.habits)) / (1 + S)
+        return Opinion(b, 1 / (1 + S[:, 0]), np.tile(self.base_rate, (len(S), 1)))
+
+    def _truth(self, evidence: Evidence) -> Opinion:
+        truth = self.model.posterior(evidence.log_likelihood, evidence.n)
+        some = (evidence.n > 0)[:, None]
+        c, a = _VOTES_IN_TRUTH, self.model.prior
+        P = np.where(some, (1 - c) * truth + c * self._votes(evidence).probability, a)
+        u = np.minimum(np.min(P[:, a > 0] / a[a > 0], axis=1), 1)
+        return Opinion(np.maximum(P - u[:, None] * a, 0), u, np.tile(a, (len(u), 1)))
+
+    def _of_items(self, annotations: Annotations) -> Evidence:
+        a, N = self._labelled(annotations), len(annotations.items)
+        each = log_likelihoods(a, self._confusion(a))
+        summed = np.stack([np.bincount(a.item, x, N) for x in each.T], axis=1, dtype=float)
+        n = np.bincount(a.item, minlength=N).astype(float)
+        return Evidence(a.sums(self.annotation_worth(annotations)), summed, n)
+
+    def _of_others(self, annotations: Annotations) -> Evidence:
+        a = self._labelled(annotations)
+        each = log_likelihoods(a, self._confusion(a))
+        n = (np.bincount(a.item)[a.item] - 1).astype(float)
+        votes = a.sums_of_others(self.annotation_worth(annotations))
+        return Evidence(votes, -leave_one_out(-each, a.item), n)
+
+    def _confusion(self, annotations: Annotations) -> Floats:
+        return self._for(annotations, self.model.confusion, self.model.crowd)
+
+    def _for(self, annotations: Annotations, known: Floats, new: Any) -> Floats:
+        """What is known of each of the annotators of these annotations; else what is expected."""
+        names = annotations.annotators.tolist()
+        if names == self.annotators.tolist():
+            return known
+        place = {name: m for m, name in enumerate(self.annotators.tolist())}
+        everybody = np.concatenate([known, np.asarray(new)[None]])
+        return everybody[[place.get(name, len(known)) for name in names]]
+
+    def _labelled(self, annotations: Annotations) -> Annotations:
+        """The annotations with their labels in the order of the crowd's."""
+        place = {label: k for k, label in enumerate(self.labels.tolist())}
+        new = [label for label in annotations.labels.tolist() if label not in place]
+        if new:
+            raise ValueError(
+                "the labels must be among those the crowd was learned for, "
+                f"{', '.join(map(str, list(place)[:10]))}; {len(new)} are not, first {new[0]!r}. "
+                "Learn again with annotations that have it."
+            )
+        at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
+        y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
+        return replace(annotations, y=y, labels=self.labels)

@@ -1,0 +1,264 @@
+"""Learn what people would say, what is true and whom to trust, from the crowd itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from slencodings.annotations import Annotations
+from slencodings.opinion import Codes, Floats
+from slencodings.trust import worth
+from slencodings.trust.crowd import Crowd
+from slencodings.trust.truth import learn_truth
+from slencodings.trust.worth import Groups, Learned, Objective, Parts, Ridge, Votes
+
+
+def learn_crowd(
+    annotations: Annotations,
+    *,
+    by_annotator: bool = True,
+    by_confidence: bool = True,
+    scored: Any = None,
+    ridge: Ridge | None = None,
+    max_levels: int = 20,
+    rng: np.random.Generator | int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Crowd:
+    """Learn about a crowd by predicting its votes from each other.
+
+    First what annotators say where a label is true (`aggregate.shrunk_dawid_skene`), then what
+    votes are worth (`worth` has the formulas), then how sure opinions should be: W under which
+    votes on an item are most likely together, given one of them, two, ... or all but one. No gold
+    labels are needed. Items with one annotation teach only how common labels are.
+
+    Parameters
+    ----------
+    by_annotator, by_confidence : whether annotators, and levels of confidence, differ in worth
+    scored : whose votes are predicted, everybody's when absent: a list of annotators, or a mask
+        (M,) in the order of `annotations.annotators`. The others only help to predict them
+    ridge : how strongly to hold back each part of worth; chosen on held-out items when absent
+    max_levels : if more values than these are stated, as many of their quantiles are the levels
+    rng : a generator or the seed of one, for the order of votes and the items held out
+    progress : called with through how many annotations it went, one by one and again in every
+        iteration, and through how many it may have to; what a fit did not need to counts as done
+
+    Returns
+    -------
+    `losses` has the mean log-loss of predicted votes, half from all others on their item and half
+    from those before them in a random order: "votes" if all are worth half the prior, "learned"
+    on these annotations themselves, "held_out" on items left out while choosing.
+
+    Examples
+    --------
+    >>> from slencodings import from_table
+    >>> said = {"item": [q // 3 for q in range(54)], "who": ["ann", "bob", "eve"] * 18}
+    >>> said["label"] = [0, 0, 1, 1, 1, 0, 0, 0, 0] * 6
+    >>> crowd = learn_crowd(from_table(said, item="item", annotator="who", label="label"))
+    >>> crowd.annotators[crowd.accuracy.argmin()]
+    'eve'
+    """
+    a = annotations
+    N, M, K = len(a.items), len(a.annotators), len(a.labels)
+    size = np.bincount(a.item, minlength=N)
+    if not np.any(size > 1):
+        raise ValueError(
+            "a crowd is learned by comparing annotations of the same item, so some item needs two; "
+            f"{len(a.item)} annotations came and each is alone on its item."
+        )
+    if max_levels < 1:
+        raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")
+    judged = scored_annotators(a, scored)
+    rng = np.random.default_rng(rng)
+    order = _random_order(a, rng)
+    s = a.rows(order)
+    items = Groups.of(s.item)
+    levels, level = _levels(s, size, max_levels) if by_confidence else (np.zeros(0), 0 * s.item)
+    model, truth = learn_truth(s, items, rng)
+
+    vote, label, share = np.arange(len(s.item)), s.y, np.ones(len(s.item))
+    if s.soft:
+        vote, label = np.nonzero(s.y)
+        share = s.y[vote, label]
+    counted = judged[s.annotator].astype(float)
+    given = np.bincount(label, share * counted[vote], K)
+    # One annotation more, spread evenly: a label that nobody gave is not impossible.
+    base_rate = (given + 1 / K) / (given.sum() + 1)
+    known = (size[s.item] > 1)[vote] & (counted[vote] > 0)
+    habits = _habits(model.crowd, [t[vote[known]] for t in truth], label[known], share[known])
+    all_say, earlier_say = (np.einsum("bc,bc->b", t[vote], habits[:, label].T) for t in truth)
+    votes = Votes(
+        row=order,
+        item=s.item,
+        annotator=s.annotator,
+        level=level,
+        scored=counted,
+        vote=vote,
+        label=label,
+        share=share,
+        all_say=all_say,
+        earlier_say=earlier_say,
+        base_rate=base_rate,
+        sizes=(N, M, max(len(levels), 1)),
+    ).some(size > 1)
+    parts = Parts(by_annotator and M > 1, len(levels) > 0, True)
+    pairs = worth.folds(votes, rng)
+    total = worth.trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
+    on_step = _counter(progress, worth.MOST * (total + len(votes.item)))
+    chosen = worth.choose(pairs, parts, ridge, on_step)
+    objective = Objective.of(votes)
+    found, converged = worth.fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
+    plain = Learned(math.log(0.5), 0 * found.annotator, 0 * found.level, -math.inf)
+    use = votes.scored > 0
+    losses = {
+        "votes": float(np.mean(objective.losses(plain)[use])),
+        "learned": float(np.mean(objective.losses(found)[use])),
+    } | ({} if math.isnan(chosen.loss) else {"held_out": chosen.loss})
+    top = found.level.max()
+    worths = np.exp(found.scale + found.annotator + top)
+    L = len(levels)
+    crowd = Crowd(
+        annotators=a.annotators,
+        worth=worths,
+        count=np.bincount(a.annotator, minlength=M),
+        typical_worth=float(np.exp(np.log(worths).mean())),
+        levels=levels,
+        share=np.exp(found.level - top)[:L],
+        level_count=np.bincount(level, minlength=L)[:L],
+        labels=a.labels,
+        base_rate=base_rate,
+        habits=habits,
+        through_truth=found.through_truth,
+        prior_weight=2.0,
+        model=model,
+        right=np.zeros(M),
+        doubted=np.zeros(M),
+        chance=np.zeros(M),
+        ridge=chosen.ridge,
+        losses=losses,
+        converged=converged,
+        from_uncertainty=a.stated is None,
+    )
+    return replace(crowd, prior_weight=_prior_weight(crowd, s, counted, rng), **_people(crowd, a))
+
+
+def scored_annotators(annotations: Annotations, scored: Any) -> Any:
+    """Whose votes are predicted, as a mask (M,): of everybody, by name, or a mask already."""
+    names = annotations.annotators.tolist()
+    if scored is None:
+        return np.ones(len(names), dtype=bool)
+    mask = np.asarray(scored)
+    if mask.dtype == bool and mask.shape == (len(names),):
+        chosen = mask
+    else:
+        wanted = set(mask.ravel().tolist())
+        unknown = sorted(wanted - set(names), key=str)
+        if unknown:
+            raise ValueError(
+                f"`scored` must name annotators, or be a mask ({len(names)},); {len(unknown)} of "
+                f"{len(wanted)} are not among them, first {unknown[0]!r}."
+            )
+        chosen = np.asarray([name in wanted for name in names])
+    if not np.any(chosen[annotations.annotator]):
+        raise ValueError("`scored` must leave somebody who annotated; nobody is left.")
+    return chosen
+
+
+def _random_order(a: Annotations, rng: np.random.Generator) -> Codes:
+    """The annotations sorted by item, in a random order within that is the same for any rows."""
+    columns = a.y.T if a.soft else a.y[None]
+    order = np.lexsort((a.confidence, *columns, a.annotator, a.item))
+    return order[np.lexsort((rng.random(len(order)), a.item[order]))]
+
+
+def _levels(a: Annotations, size: Codes, most: int) -> tuple[Floats, Codes]:
+    """The levels of confidence and the level of each annotation.
+
+    They are the values that occur, or the middles of quantile bins if those are too many; none if
+    everybody states the same.
+    """
+    x = a.confidence
+    seen = x[size[a.item] > 1]
+    levels = np.unique(seen)
+    if len(levels) > most:
+        at = (np.arange(most) + 0.5) / most
+        levels = np.unique(np.quantile(seen, at, method="inverted_cdf"))
+    if len(levels) < 2:
+        return np.zeros(0), np.zeros(len(x), dtype=np.intp)
+    return levels, np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
+
+
+def _habits(expected: Floats, truths: list[Floats], label: Codes, share: Floats) -> Floats:
+    """What people say (column) where the others on an item point to a truth (row), by EM.
+
+    It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones.
+    """
+    K, habits = len(expected), expected
+    for _ in range(100):
+        counts = expected.copy()
+        for truth in truths:
+            joint = truth * habits[:, label].T
+            joint *= (share / np.sum(joint, axis=1) / len(truths))[:, None]
+            counts += np.stack([np.bincount(label, column, K) for column in joint.T])
+        new = counts / np.sum(counts, axis=1, keepdims=True)
+        if np.max(np.abs(new - habits)) < 1e-6:
+            return new
+        habits = new
+    return habits
+
+
+def _prior_weight(crowd: Crowd, s: Annotations, scored: Floats, rng: np.random.Generator) -> float:
+    """W under which the later votes on items are most likely together, given the earlier ones.
+
+    - sum_i log DirichletMultinomial(n_i | W P_i / u_i), of opinions from a random number of votes,
+    held back to 2 as if by one observation of log W.
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import gammaln
+
+    size = np.bincount(s.item, minlength=len(s.items))
+    first = np.cumsum(size) - size
+    given = 1 + np.floor(rng.random(len(size)) * (size - 1))
+    shown = np.arange(len(s.item)) - first[s.item] < given[s.item]
+    opinion = crowd.votes(s.rows(shown))
+    n = s.rows(~shown & (scored > 0)).sums()
+    some = np.sum(n, axis=1) > 0
+    n, P, u = n[some], opinion.probability[some], opinion.uncertainty[some]
+    total = np.sum(n, axis=1)
+
+    def loss(log_weight: float) -> float:
+        A = math.exp(log_weight) / u
+        alpha = A[:, None] * P
+        each = gammaln(A + total) - gammaln(A) - np.sum(gammaln(alpha + n) - gammaln(alpha), axis=1)
+        return float(np.sum(each)) + (log_weight - math.log(2)) ** 2 / 2
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
+
+
+def _people(crowd: Crowd, a: Annotations) -> dict[str, Floats]:
+    """How often annotators are right by the truth reading, how sure that is, and by chance."""
+    M, p = len(a.annotators), crowd.truth(a).probability[a.item]
+    right = np.sum(p * a.y, axis=1) if a.soft else p[np.arange(len(a.y)), a.y]
+    given = np.stack([np.bincount(a.annotator, y, M) for y in a.vectors.T], axis=1)
+    n = np.maximum(np.sum(given, axis=1), 1)
+    return {
+        "right": np.bincount(a.annotator, right, M).astype(float),
+        "doubted": np.bincount(a.annotator, right * (1 - right), M).astype(float),
+        "chance": given @ crowd.model.prior / n,
+    }
+
+
+def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
+    """What adds up how far it went and tells it."""
+    done = 0
+
+    def on_step(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    return on_step

@@ -1,0 +1,133 @@
+"""What is true of items, from what each annotator says where a label is true."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slencodings.aggregate import em, shrunk_dawid_skene
+from slencodings.annotations import Annotations
+from slencodings.opinion import Codes, Floats
+from slencodings.trust.worth import ENOUGH, Groups
+
+# How strongly confusions are shrunk to the crowd's, in annotations of each true label, and how
+# alike the errors of people on one item are; both are chosen on held-out votes.
+_STRENGTHS = (3.0, 10.0, 30.0)
+_CORRELATIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+# Truths behind a vote come from what other items taught about annotators, or they would agree with
+# it by having learned from it.
+_FOLDS = 4
+
+
+class TruthModel(NamedTuple):
+    """How common each truth is, and what people say where it holds.
+
+    People who answer about one item err together, which no model of single annotators sees: n of
+    them tell as much as n / (1 + c (n - 1)) would on their own, with c the correlation.
+
+    Attributes
+    ----------
+    prior : (K,)
+    confusion : (M, K, K), by annotator, truth and label said
+    crowd : (K, K), what everybody together says, and so what is expected of somebody new
+    correlation : c
+    """
+
+    prior: Floats
+    confusion: Floats
+    crowd: Floats
+    correlation: float
+
+    def posterior(self, log_likelihood: Floats, n: Floats) -> Floats:
+        """The truth (N, K), from summed log-likelihoods (N, K) of n annotations (N,)."""
+        return posterior(em.safe_log(self.prior), log_likelihood, n, self.correlation)
+
+
+def posterior(log_prior: Floats, log_likelihood: Floats, n: Floats, correlation: float) -> Floats:
+    """The truth (N, K) from its prior, and from log-likelihoods of n annotations added up."""
+    told = log_likelihood / (1 + correlation * np.maximum(n - 1, 0))[:, None]
+    return em.posterior(log_prior + told, np.full(len(n), -1))[0]
+
+
+class TruthOfOthers(NamedTuple):
+    """The truth behind each vote, (R, K), by all others on its item and by those before it."""
+
+    all: Floats
+    earlier: Floats
+
+
+def log_likelihoods(annotations: Annotations, confusion: Floats) -> Floats:
+    """The log-likelihood of each annotation if a label is true, (R, K)."""
+    a, log_E = annotations, np.log(confusion)
+    if a.soft:
+        return np.einsum("ql,qcl->qc", a.y, log_E[a.annotator])
+    return log_E[a.annotator, :, a.y]
+
+
+def learn_truth(
+    annotations: Annotations, items: Groups, rng: np.random.Generator
+) -> tuple[TruthModel, TruthOfOthers]:
+    """Learn what annotators say where a label is true, as strongly shrunk as predicts votes best.
+
+    `annotations` are sorted by item, in a random order within; `items` are their groups.
+    """
+    a, N = annotations, len(annotations.items)
+    fold = rng.integers(0, _FOLDS, N)[a.item]
+    # A few items choose as well as many.
+    some = rng.random(N) < ENOUGH / max(len(a.item), 1)
+    few = some[a.item]
+    sample, sampled = a.rows(few), Groups.of(a.item[few])
+    best = (np.inf, _STRENGTHS[0], _CORRELATIONS[0])
+    for strength in _STRENGTHS:
+        said = _Said.learn(sample, fold[few], strength)
+        for correlation in _CORRELATIONS:
+            best = min(best, (said.loss(sampled, correlation), strength, correlation))
+    _, strength, correlation = best
+    found = _dawid_skene(a, strength)
+    model = TruthModel(found["prior"], found["confusion"], found["crowd"], correlation)
+    return model, _Said.learn(a, fold, strength).truth(items, correlation)
+
+
+class _Said(NamedTuple):
+    """Votes as what was learned on other items sees them.
+
+    Attributes
+    ----------
+    log_likelihood : (R, K), of the vote if a label is true
+    log_prior : (R, K)
+    """
+
+    log_likelihood: Floats
+    log_prior: Floats
+
+    @classmethod
+    def learn(cls, a: Annotations, fold: Codes, strength: float) -> _Said:
+        shape = len(a.item), len(a.labels)
+        said = cls(np.zeros(shape), np.zeros(shape))
+        for f in range(_FOLDS):
+            test = fold == f
+            taught = _dawid_skene(a.rows(~test), strength)
+            said.log_likelihood[test] = log_likelihoods(a.rows(test), taught["confusion"])
+            said.log_prior[test] = em.safe_log(taught["prior"])
+        return said
+
+    def truth(self, items: Groups, correlation: float) -> TruthOfOthers:
+        n_before, n_after = items.before_and_after(np.ones(len(self.log_prior)))
+        sums = [items.before_and_after(column) for column in self.log_likelihood.T]
+        before = np.stack([b for b, _ in sums], axis=1)
+        others = before + np.stack([a for _, a in sums], axis=1)
+        return TruthOfOthers(
+            posterior(self.log_prior, others, n_before + n_after, correlation),
+            posterior(self.log_prior, before, n_before, correlation),
+        )
+
+    def loss(self, items: Groups, correlation: float) -> float:
+        """The log-loss of votes by annotators who are known, half from each of two truths."""
+        likelihood = np.exp(self.log_likelihood)
+        chances = (np.einsum("qc,qc->q", t, likelihood) for t in self.truth(items, correlation))
+        return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
+
+
+def _dawid_skene(a: Annotations, strength: float) -> dict[str, Any]:
+    return shrunk_dawid_skene(a, prior_strength=strength, use_confidence=False).details

@@ -1,0 +1,364 @@
+"""What annotations are worth for predicting what people say, and how far to read them as truth.
+
+Annotation q of item i is worth w_q = exp(t + t_annotator + t_level) votes, in units of the prior.
+From others on its item, of total worth S and worth E_k for each label, the next vote is
+
+P_k = (a_k + (1 - m) E_k + m S V_k) / (1 + S),   V = what people say where the truth is as it seems
+
+so the opinion of the votes and that of the truth, which come from the same people, are averaged.
+Each vote is predicted from all others on its item, and from those before it in a random order, half
+each: what is learned then holds for many annotations and for few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.opinion import Codes, Floats
+
+# Worth is learned up to ten thousandfold, its parts up to a hundredfold.
+_SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
+# More annotations than these choose no better strength of the ridges, nor do more digits.
+ENOUGH, _ROUGHLY = 50_000, 1e-7
+_GRID = (0.1, 1.0, 10.0)
+# Iterations of a fit.
+MOST = 500
+
+
+class Ridge(NamedTuple):
+    """How strongly each part is held back: half the inverse variance of its logarithms.
+
+    `scale` holds the mean of log worth near 0, `truth` the odds of reading votes as truth near 1.
+    """
+
+    annotator: float = 1.0
+    level: float = 0.1
+    scale: float = 1.0
+    truth: float = 0.1
+
+
+class Groups(NamedTuple):
+    """Elements in groups that have an order: each can add up those before and after it.
+
+    Attributes
+    ----------
+    order : (B,), the elements sorted by group, and by time within; None if they are already
+    first, last : (B,), where the group of each sorted element begins and ends
+    """
+
+    order: Codes | None
+    first: Codes
+    last: Codes
+
+    @classmethod
+    def of(cls, group: Codes) -> Groups:
+        """Elements that come in the order of time, whatever the order of their groups."""
+        sorted_already = bool(np.all(group[1:] >= group[:-1]))
+        order = None if sorted_already else np.argsort(group, kind="stable")
+        g = group if order is None else group[order]
+        new = np.flatnonzero(np.r_[True, g[1:] != g[:-1]]) if len(g) else np.zeros(0, np.intp)
+        size = np.diff(np.r_[new, len(g)])
+        return cls(order, np.repeat(new, size), np.repeat(new + size - 1, size))
+
+    def before_and_after(self, value: Floats) -> tuple[Floats, Floats]:
+        """For each element, the sums of those before it and after it in its group."""
+        x = value if self.order is None else value[self.order]
+        upto = np.cumsum(x)
+        without = upto - x
+        before, after = without - without[self.first], upto[self.last] - upto
+        if self.order is None:
+            return before, after
+        back = np.empty((2, len(x)))
+        back[:, self.order] = before, after
+        return back[0], back[1]
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What is predicted: votes in a random order within their items, those alone left out.
+
+    A soft label is a vote for each of its labels, by its share.
+
+    Attributes
+    ----------
+    row : (R,), places among the annotations that came
+    item, annotator, level : (R,)
+    scored : (R,), 1 where the vote is predicted, 0 where it only tells about others
+    vote, label, share : (B,), which of the R it belongs to, the label and how much of it
+    all_say, earlier_say : (B,), V of that label, from all others and from those before
+    base_rate : (K,)
+    sizes : N, M, L
+    """
+
+    row: Codes
+    item: Codes
+    annotator: Codes
+    level: Codes
+    scored: Floats
+    vote: Codes
+    label: Codes
+    share: Floats
+    all_say: Floats
+    earlier_say: Floats
+    base_rate: Floats
+    sizes: tuple[int, int, int]
+
+    def some(self, keep: NDArray[np.bool_]) -> Votes:
+        """The votes on the items to keep."""
+        kept = keep[self.item]
+        ballot = kept[self.vote]
+        taken = {n: getattr(self, n)[kept] for n in ("row", "annotator", "level", "scored")}
+        cast = {n: getattr(self, n)[ballot] for n in ("label", "share", "all_say", "earlier_say")}
+        return replace(
+            self,
+            **taken,
+            **cast,
+            item=(np.cumsum(keep) - 1)[self.item[kept]],
+            vote=(np.cumsum(kept) - 1)[self.vote[ballot]],
+            sizes=(int(keep.sum()), *self.sizes[1:]),
+        )
+
+
+class Learned(NamedTuple):
+    """The parameters: logarithms of worth, and the log-odds of reading votes as truth."""
+
+    scale: float
+    annotator: Floats
+    level: Floats
+    logit: float
+
+    @property
+    def through_truth(self) -> float:
+        """m, how far votes are read as truth."""
+        return 1 / (1 + math.exp(-self.logit))
+
+    def worth(self, votes: Votes) -> Floats:
+        """What each vote is worth, (R,), in units of the prior weight."""
+        return (
+            np.exp(self.scale + self.annotator)[votes.annotator] * np.exp(self.level)[votes.level]
+        )
+
+
+class Prediction(NamedTuple):
+    """Votes as one set of others predicts them: P = num / den of what was said.
+
+    Attributes
+    ----------
+    num : (B,)
+    den : (R,), 1 + S
+    same : (B,), E of the label
+    say : (B,), V of the label
+    """
+
+    num: Floats
+    den: Floats
+    same: Floats
+    say: Floats
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The mean loss of votes; what does not change from step to step is kept."""
+
+    votes: Votes
+    items: Groups
+    cells: Groups
+
+    @classmethod
+    def of(cls, votes: Votes) -> Objective:
+        """The objective of votes: (item, label) are the cells in which worth adds up."""
+        cell = votes.item[votes.vote] * len(votes.base_rate) + votes.label
+        return cls(votes, Groups.of(votes.item), Groups.of(cell))
+
+    @property
+    def total(self) -> float:
+        """How many votes are predicted."""
+        return max(float(np.sum(self.votes.scored)), 1.0)
+
+    def losses(self, at: Learned) -> Floats:
+        """The loss of each vote, (R,), half from all others and half from those before."""
+        v = self.votes
+        all_others, earlier = self.predict(at)
+        said = v.share * np.log(all_others.num * earlier.num)
+        return (np.log(all_others.den * earlier.den) - np.bincount(v.vote, said, len(v.item))) / 2
+
+    def predict(self, at: Learned) -> tuple[Prediction, Prediction]:
+        """Every vote from all others on its item, and from those before it."""
+        v, m, w = self.votes, at.through_truth, at.worth(self.votes)
+        before, after = self.items.before_and_after(w)
+        same_before, same_after = self.cells.before_and_after(w[v.vote] * v.share)
+
+        def predicted(S: Floats, same: Floats, say: Floats) -> Prediction:
+            num = v.base_rate[v.label] + (1 - m) * same + m * S[v.vote] * say
+            return Prediction(num, 1 + S, same, say)
+
+        return (
+            predicted(before + after, same_before + same_after, v.all_say),
+            predicted(before, same_before, v.earlier_say),
+        )
+
+    def __call__(self, at: Learned, ridge: Ridge) -> tuple[float, Learned]:
+        """The mean loss with ridges, and its gradient in the shape of the parameters.
+
+        With r_b = s_b / num_b:   dL/dE_b = - (1 - m) r_b,   dL/dS_q = 1 / den_q - m sum_b r_b V_b,
+        dL/dm = - sum_b r_b (S V_b - E_b). What others before a vote do to it, the votes after them
+        do to them; so the derivatives in w add up over those after, or over all others.
+        """
+        v, m, w = self.votes, at.through_truth, at.worth(self.votes)
+        R, (_, M, L) = len(v.item), v.sizes
+        counted = v.share * v.scored[v.vote]
+        loss, dm, dw = 0.0, 0.0, np.zeros(R)
+        for p, earlier in zip(self.predict(at), (False, True), strict=True):
+            r = counted / p.num
+            loss += float(v.scored @ np.log(p.den)) - float(counted @ np.log(p.num))
+            dm -= float(np.sum(r * ((p.den - 1)[v.vote] * p.say - p.same)))
+            dS = v.scored / p.den - m * np.bincount(v.vote, r * p.say, R)
+            item_before, item_after = self.items.before_and_after(dS)
+            cell_before, cell_after = self.cells.before_and_after(r)
+            dE = cell_after if earlier else cell_before + cell_after
+            dw += item_after if earlier else item_before + item_after
+            dw -= (1 - m) * np.bincount(v.vote, dE * v.share, R)
+        dw *= w / 2
+        # The mean is held back, so that the parts themselves stay centred at 0.
+        mean = at.scale + at.annotator.mean() + at.level.mean()
+        pull = 2 * ridge.scale * mean
+        logit = at.logit if math.isfinite(at.logit) else 0.0
+        by_annotator, by_level = np.bincount(v.annotator, dw, M), np.bincount(v.level, dw, L)
+        n = self.total
+        gradient = Learned(
+            (float(dw.sum()) + pull) / n,
+            (by_annotator + 2 * ridge.annotator * at.annotator + pull / M) / n,
+            (by_level + 2 * ridge.level * at.level + pull / L) / n,
+            (dm / 2 * m * (1 - m) + 2 * ridge.truth * logit) / n,
+        )
+        held = (at.annotator, at.level, mean, logit)
+        held_back = sum(k * float(np.sum(np.square(x))) for k, x in zip(ridge, held, strict=True))
+        return (loss / 2 + held_back) / n, gradient
+
+
+class Parts(NamedTuple):
+    """Which parts are learned."""
+
+    annotator: bool = True
+    level: bool = True
+    truth: bool = True
+
+
+def fit(
+    objective: Objective,
+    parts: Parts,
+    ridge: Ridge,
+    start: Learned | None = None,
+    tol: float = 1e-9,
+    on_step: Callable[[int], None] = lambda rows: None,
+) -> tuple[Learned, bool]:
+    """Minimise the objective by L-BFGS-B; and whether it converged.
+
+    It starts from worth 1, read as truth by half, and ends where a step gains less than `tol`.
+    """
+    from scipy.optimize import minimize
+
+    _, M, L = objective.votes.sizes
+    R = len(objective.votes.item)
+    free = np.r_[True, np.full(M, parts.annotator), np.full(L, parts.level), parts.truth]
+    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf]
+    x = still.copy() if start is None else _pack(start)
+
+    def unpack(free_values: Floats) -> Learned:
+        full = still.copy()
+        full[free] = free_values
+        return Learned(float(full[0]), full[1 : 1 + M], full[1 + M : -1], float(full[-1]))
+
+    def value(free_values: Floats) -> tuple[float, Floats]:
+        loss, gradient = objective(unpack(free_values), ridge)
+        return loss, _pack(gradient)[free]
+
+    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT][free]
+    found = minimize(
+        value,
+        x[free],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.stack([-bound, bound], axis=1),
+        callback=lambda x: on_step(R),
+        options={"maxiter": MOST, "ftol": tol, "gtol": 1e-6},
+    )
+    on_step((MOST - int(found.nit)) * R)
+    return unpack(found.x), bool(found.success)
+
+
+def _pack(at: Learned) -> Floats:
+    return np.r_[at.scale, at.annotator, at.level, at.logit]
+
+
+def folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tuple[Votes, Votes]]:
+    """Votes to learn from and votes of other items to predict; each item is predicted once."""
+    N, R = votes.sizes[0], len(votes.item)
+    fold = rng.permutation(N) % n_folds
+    if R > ENOUGH:
+        votes = votes.some(rng.random(N) < ENOUGH / R)
+        fold = fold[: votes.sizes[0]]
+    pairs = [(votes.some(fold != f), votes.some(fold == f)) for f in range(n_folds)]
+    return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
+
+
+def trials(parts: Parts, ridge: Ridge | None) -> int:
+    """How many fits on each of the folds `choose` needs."""
+    strengths = (len(_GRID) - 1) * (parts.annotator + parts.level) if ridge is None else 0
+    return 1 + parts.truth + strengths
+
+
+class Chosen(NamedTuple):
+    """The ridges and parts under which held-out items are predicted best, and how well."""
+
+    ridge: Ridge
+    parts: Parts
+    loss: float
+
+
+def choose(
+    pairs: list[tuple[Votes, Votes]],
+    parts: Parts,
+    ridge: Ridge | None = None,
+    on_step: Callable[[int], None] = lambda rows: None,
+) -> Chosen:
+    """Choose what predicts held-out items best: whether to read votes as truth, then the ridges.
+
+    `pairs` are `folds`: what is predicted, with what the others taught.
+    """
+    both = [(Objective.of(train), Objective.of(test)) for train, test in pairs]
+    starts: list[Learned | None] = [None] * len(pairs)
+
+    def held_out(tried: Chosen) -> Chosen:
+        total: list[Floats] = []
+        for f, (train, test) in enumerate(both):
+            at, _ = fit(train, tried.parts, tried.ridge, starts[f], _ROUGHLY, on_step)
+            starts[f] = at
+            total.append(test.losses(at)[test.votes.scored > 0])
+        return tried._replace(loss=float(np.mean(np.concatenate(total))))
+
+    best = Chosen(ridge or Ridge(), parts, math.nan)
+    if not pairs:
+        return best
+    best = held_out(best)
+    if parts.truth:
+        starts = [None] * len(pairs)
+        best = min(best, held_out(best._replace(parts=parts._replace(truth=False))), key=_loss)
+        starts = [None] * len(pairs)
+    if ridge is None:
+        for name in ("annotator", "level"):
+            if getattr(parts, name):
+                others = [s for s in _GRID if s != getattr(best.ridge, name)]
+                tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in others]
+                best = min([best, *map(held_out, tried)], key=_loss)
+    return best
+
+
+def _loss(chosen: Chosen) -> float:
+    return chosen.loss
