@@ -25,7 +25,7 @@ from slencodings.opinion import Codes, Floats
 # Worth is learned up to ten thousandfold, its parts up to a hundredfold.
 _SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
 # More annotations than these choose no better strength of the ridges, nor do more digits.
-ENOUGH, _ROUGHLY = 50_000, 1e-7
+ENOUGH, _ROUGHLY = 20_000, 1e-6
 _GRID = (0.1, 1.0, 10.0)
 # Iterations of a fit.
 MOST = 500
