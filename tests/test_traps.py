@@ -103,6 +103,7 @@ OPTIONS = {
     "sentence_relation_score": {"normalize": True},
     "dawid_skene": EM | {"prior_strength": 0.5},
     "one_coin": EM | {"prior_strength": 0.5},
+    "shrunk_dawid_skene": EM | {"prior_strength": 0.5},
     "mace": EM | {
         "method": "em", "n_restarts": 1, "theta_prior": (1.0, 2.0), "rng": 1,
         "initial": (np.full((5, 2), 0.5), np.full((5, 3), 1 / 3)),
