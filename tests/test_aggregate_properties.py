@@ -34,9 +34,8 @@ class Method(NamedTuple):
     @property
     def tolerance(self):
         """How far rounding carries: in what is iterated, and in what climbs by its own steps."""
-        iterated = {
-            "crowdtruth", "dawid_skene", "mace", "one_coin", "shrunk_dawid_skene", "zero_based_skill"
-        }  # fmt: skip
+        iterated = {"crowdtruth", "dawid_skene", "mace", "one_coin", "zero_based_skill"}
+        iterated |= {"shrunk_dawid_skene"}
         return 1e-5 if self.name == "glad" else 1e-8 if self.name in iterated else 1e-12
 
 
@@ -117,8 +116,8 @@ every_target = pytest.mark.parametrize("m", TARGETS, ids=lambda m: m.id)
 # What they find, and whose it is: N items, M annotators, K labels.
 AXES = {
     "probability": "NK", "reliability": "M", "score": "M", "alpha": "",
-    "confusion": "MKK", "crowd": "KK", "kappa": "M", "prior": "K", "strategy": "MK", "spamming": "M",
-    "ability": "M", "ease": "N", "label_score": "NK", "item_quality": "N",
+    "confusion": "MKK", "crowd": "KK", "kappa": "M", "prior": "K", "strategy": "MK",
+    "spamming": "M", "ability": "M", "ease": "N", "label_score": "NK", "item_quality": "N",
     "annotator_quality": "M", "label_quality": "K", "annotator_agreement": "M",
     "crowd_agreement": "M",
 }  # fmt: skip
