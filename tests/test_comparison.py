@@ -45,13 +45,14 @@ NAMES = list(all_methods()[1])
 
 def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
     rng = np.random.default_rng(0)
-    assert len(NAMES) == 22
+    assert len(NAMES) == 24
     plain = list(methods_for(crowd(rng)))
     assert {"Dawid-Skene", "SLE, kappa", "SLE, learned"} <= set(plain)
     assert not [name for name in plain if "confidence" in name or "given" in name]
     alone = list(methods_for(crowd(rng, M=1)))
     assert alone == [
-        "majority vote", "soft votes", "SLE, one count each", "SLE, full trust", "SLE, learned"
+        "majority vote", "soft votes", "SLE, one count each", "SLE, full trust", "SLE, learned",
+        "learned crowd",
     ]  # fmt: skip
 
 
@@ -329,6 +330,35 @@ def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
     assert by_name["SLE, learned"]["accuracy"] > 0.99
 
 
+def test_what_is_true_is_scored_by_how_probable_it_was_and_who_is_too_sure_shows():
+    a, truth = skilled(np.random.default_rng(0))
+    names = ["majority vote", "Dawid-Skene", "SLE, kappa", "learned crowd"]
+    found = compare(a, gold=truth, methods=names, folds=2, bootstrap=200)
+    known = methods_for(a)
+    rows = rows_of(found)
+    for row in rows:
+        p = known[row["method"]](a).probability
+        with np.errstate(divide="ignore"):
+            expected = -np.log(p[np.arange(len(p)), truth]).mean()
+        assert row["truth"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert row["truth_low"] <= row["truth"] <= row["truth_high"]
+        assert row["too_sure"] == pytest.approx(p.max(axis=1).mean() - row["accuracy"])
+    assert sum(row["best_truth"] for row in rows) <= 1
+    assert "probabilities of what is true" in str(found)
+    assert "log-loss of truth" in str(found)
+    assert "truth" not in compare(a, methods=names, folds=2, bootstrap=0).rows[0]
+
+
+def test_a_star_for_truth_needs_somebody_to_be_better_than():
+    a, truth = skilled(np.random.default_rng(0))
+    alone = compare(a, gold=truth, methods=["learned crowd"], folds=2, bootstrap=50)
+    assert not rows_of(alone)[0]["best_truth"]
+    wrong = compare(a, gold=truth, methods=["soft votes", "learned crowd"], folds=2, bootstrap=200)
+    starred = [row["method"] for row in rows_of(wrong) if row["best_truth"]]
+    assert starred == ["learned crowd"]
+    assert "best by learned crowd (*)" in str(wrong)
+
+
 @pytest.mark.parametrize(("lost", "best"), [(0, True), (24, True), (26, False), (400, False)])
 def test_the_star_is_for_those_who_are_ahead_in_97_5_of_100_resamples(lost, best):
     from slencodings.evaluation.held_out import _ahead
@@ -472,6 +502,7 @@ def real(load):
 def test_rte_comes_out_as_in_the_trial():
     c = real(rte)
     names = ["SLE, one count each", "SLE, kappa", "SLE, learned", "Dawid-Skene", "MACE"]
+    names += ["learned crowd"]
     found = compare(c.annotations, gold=c.gold, methods=names)
     by_name = {row["method"]: row for row in rows_of(found)}
     trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595, "SLE, learned": 0.565}
@@ -481,6 +512,12 @@ def test_rte_comes_out_as_in_the_trial():
     assert by_name["Dawid-Skene"]["own"] == pytest.approx(0.45, abs=0.015)
     assert 0.92 <= by_name["Dawid-Skene"]["accuracy"] <= 0.935
     assert 0.92 <= by_name["MACE"]["accuracy"] <= 0.935
+    # One fit, three questions: nobody is ahead of it on any.
+    crowd = by_name["learned crowd"]
+    for score in ("votes", "own", "truth"):
+        assert crowd[score] == min(row[score] for row in by_name.values()), score
+    assert crowd["accuracy"] >= 0.9225
+    assert abs(crowd["too_sure"]) < 0.03
 
 
 @pytest.mark.slow

@@ -9,7 +9,9 @@ from crowds import crowd, make
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from real_crowds import rows_of
 
+from slencodings import from_table
 from slencodings.aggregate import shrunk_dawid_skene
 from slencodings.aggregate.shrunk import confusions, crowd_confusion
 from slencodings.annotations import Annotations
@@ -333,3 +335,23 @@ def test_progress_ends_at_its_total():
     done, total = np.transpose(told)
     assert np.all(np.diff(done) >= 0)
     assert done[-1] == total[-1]
+
+
+# How right the truth reading is on crowds with known truth: least accuracy, most log-loss.
+REACHED = {"web": (0.833, 0.53), "sentiment": (0.955, 0.18), "trec": (0.704, 0.66)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REACHED)
+def test_the_truth_of_published_crowds_is_found_and_believed_as_it_should_be(name):
+    votes, gold = (rows_of(f"truth_inference/{name}/{part}.csv") for part in ("label", "truth"))
+    columns = {key: [row[key] for row in votes] for key in ("item", "worker", "label")}
+    annotations = from_table(columns, item="item", annotator="worker", label="label")
+    truth = {row["item"]: row["truth"] for row in gold}
+    known = [i for i, item in enumerate(annotations.items.tolist()) if item in truth]
+    place = {label: k for k, label in enumerate(annotations.labels.tolist())}
+    right = np.asarray([place[truth[annotations.items[i]]] for i in known])
+    P = learn_crowd(annotations).truth(annotations).probability[known]
+    accuracy, most = REACHED[name]
+    assert np.mean(P.argmax(axis=1) == right) >= accuracy
+    assert -np.log(P[np.arange(len(right)), right]).mean() <= most

@@ -37,7 +37,9 @@ class Comparison:
         `own` is None if there are not several annotators to tell apart.
         `brier` and `agreement` of what `votes` predicts; `uncertainty`, the mean over items;
         `seconds` of one fit; `converged`. With gold: `accuracy` (labels that tie count in parts),
-        `_low`, `_high`, `macro_f1`; with a soft truth `jsd` (root) and `nes`
+        `_low`, `_high`, `macro_f1`; `truth`, the mean log-loss of the gold labels, with `_low`,
+        `_high` and `best_truth`; `too_sure`, the mean probability of the likeliest label less
+        accuracy; with a soft truth `jsd` (root) and `nes`
     notes : what people should know besides, a sentence each
     about : sizes, folds, resamples and seed
     """
@@ -242,9 +244,10 @@ def _measure(
 
 
 def _ahead(drawn: Floats, leader: int) -> bool:
-    """Whether there are others and the leader is ahead of each in 97.5 of 100 resamples."""
+    """Whether there are others, and the interval of how far each is behind is above 0."""
     behind = np.delete(drawn, leader, axis=1) - drawn[:, [leader]]
-    return bool(behind.size and np.all(np.quantile(behind, 0.025, axis=0) > 0))
+    lows = [_interval(column).low for column in behind.T]
+    return bool(lows) and all(low is not None and low > 0 for low in lows)
 
 
 def _measure_gold(
@@ -260,10 +263,17 @@ def _measure_gold(
     soft = bool(np.any((truth > 0) & (truth < 1)))
     given = [fit.probability[known] for fit in fits]
     shares = np.stack([metrics.shares_right(truth, p) for p in given], axis=1)
-    drawn = _resample(shares, np.ones(len(truth)), bootstrap, rng)
+    losses = np.stack([_log_loss(truth, p) for p in given], axis=1)
+    both = np.concatenate([shares, losses], axis=1)
+    drawn, drawn_losses = np.split(_resample(both, np.ones(len(truth)), bootstrap, rng), 2, axis=1)
+    leader = int(np.argmin(losses.mean(axis=0)))
     for i, (row, p) in enumerate(zip(rows, given, strict=True)):
         row["accuracy"] = float(shares[:, i].mean())
         row["accuracy_low"], row["accuracy_high"] = _interval(drawn[:, i])
+        row["truth"] = float(losses[:, i].mean())
+        row["truth_low"], row["truth_high"] = _interval(drawn_losses[:, i])
+        row["best_truth"] = i == leader and _ahead(drawn_losses, leader)
+        row["too_sure"] = float(p.max(axis=1).mean()) - row["accuracy"]
         row["macro_f1"] = metrics.macro_f1(truth, p)
         if soft:
             row["jsd"] = float(np.mean(metrics.jsd(truth, p, root=True)))

@@ -13,9 +13,9 @@ from slencodings.aggregate import Aggregate
 from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
-from slencodings.evaluation.predictors import Counts, Model
+from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
 from slencodings.opinion import Floats, Opinion
-from slencodings.trust import learn_trust
+from slencodings.trust import learn_crowd, learn_trust
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
 _EASE_NODES = 9
@@ -30,13 +30,13 @@ class Fitted(NamedTuple):
     ----------
     reader : predicts annotations from the others on their item
     infers_truth : whether its distribution is about the truth, not about what people say
-    probability : (N, K), what it would give to train on
+    probability : (N, K), what it takes for true, or would give to train on if it infers no truth
     uncertainty : (N,), of opinions
     converged : whether learning came to an end
     notes : what people should know
     """
 
-    reader: Counts | Model
+    reader: Reader
     infers_truth: bool
     probability: Floats
     uncertainty: Floats | None = None
@@ -110,6 +110,11 @@ def _dawid_skene(a: Annotations, *, use_confidence: bool = False) -> Fitted:
     return _inferred(Model(prior, confusion, use_confidence), found)
 
 
+def _shrunk(a: Annotations) -> Fitted:
+    found = aggregate.shrunk_dawid_skene(sure(a))
+    return _inferred(Model(found.details["prior"], found.details["confusion"]), found)
+
+
 def _mace(a: Annotations) -> Fitted:
     found = aggregate.mace(sure(a))
     strategy, spamming = found.details["strategy"], found.details["spamming"]
@@ -134,7 +139,7 @@ def _glad(a: Annotations) -> Fitted:
     return _inferred(Model(prior, confusion.reshape(len(p), -1, K)), found)
 
 
-def _inferred(reader: Counts | Model, found: Aggregate) -> Fitted:
+def _inferred(reader: Reader, found: Aggregate) -> Fitted:
     return Fitted(reader, True, found.probability, converged=found.details["converged"])
 
 
@@ -205,6 +210,13 @@ def _learned(a: Annotations) -> Fitted:
     return Fitted(reader, False, target.probability, target.uncertainty, trust.converged)
 
 
+def _learned_crowd(a: Annotations) -> Fitted:
+    crowd = learn_crowd(sure(a))
+    votes, truth = crowd.votes(sure(a)), crowd.truth(sure(a))
+    reader = Readings(crowd)
+    return Fitted(reader, False, truth.probability, votes.uncertainty, crowd.converged)
+
+
 def _opinions(target: Opinion, weight: Callable[[Annotations], Floats], a: Floats) -> Fitted:
     return Fitted(Counts(weight, a), False, target.probability, target.uncertainty)
 
@@ -243,6 +255,7 @@ METHODS = (
     _Row("SLE, full trust", lambda a: _sle(a, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
     _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),
+    _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids),
     _Row("MACE", _mace, _ids, well_known=True),
     _Row("GLAD", _glad, _ids),
     *(_Row(f"SLE, {name}", _with_source(source), _ids) for name, source in SOURCES.items()),
@@ -260,6 +273,7 @@ METHODS = (
         lambda a: _ids(a) and _stated(a),
     ),
     _Row("SLE, learned", _learned, well_known=True),
+    _Row("learned crowd", _learned_crowd, well_known=True),
 )
 
 

@@ -1,23 +1,51 @@
 """What the others on an item tell about each annotation, under any method.
 
 A method that adds up votes is a `Counts`, one that infers a truth from a model of annotators is a
-`Model`. Both predict each annotation without looking at it, in closed form.
+`Model`, and a learned crowd is both (`Readings`). All predict each annotation without looking at
+it, in closed form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from slencodings.annotations import Annotations, leave_one_out
 from slencodings.metrics import top_shares
 from slencodings.opinion import Codes, Floats
+from slencodings.trust import Crowd
 
 # An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
 _HABITS_OF_THE_CROWD = 10.0
 _EXPECTED_ACCURACY = 0.9
+
+
+class Reader(Protocol):
+    """Predicts each annotation from the others on its item."""
+
+    def predict(self, annotations: Annotations) -> Floats:
+        """The label distribution that the others give, (R, K)."""
+        ...
+
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
+        """What each annotator would say themselves, (R, K)."""
+        ...
+
+
+class Readings(NamedTuple):
+    """A learned crowd, which predicts votes as its opinions on votes do."""
+
+    crowd: Crowd
+
+    def predict(self, annotations: Annotations) -> Floats:
+        """What anybody would say, (R, K)."""
+        return self.crowd.predict(annotations)
+
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
+        """What this very annotator would say, (R, K)."""
+        return self.crowd.predict_own(test)
 
 
 class Counts(NamedTuple):

@@ -32,6 +32,11 @@ class Row(TypedDict):
     accuracy_low: NotRequired[float | None]
     accuracy_high: NotRequired[float | None]
     macro_f1: NotRequired[float]
+    truth: NotRequired[float]
+    truth_low: NotRequired[float | None]
+    truth_high: NotRequired[float | None]
+    best_truth: NotRequired[bool]
+    too_sure: NotRequired[float]
     jsd: NotRequired[float]
     nes: NotRequired[float]
 

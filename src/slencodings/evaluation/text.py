@@ -9,14 +9,23 @@ from slencodings.annotations import by_annotators
 from slencodings.evaluation.rows import About, Row
 
 # What to leave out of a table first if there is no room.
-SPARE = ("seconds", "Brier", "agreement", "uncertainty", "95 % interval", "direct", "macro F1")
+SPARE = (
+    "seconds",
+    "Brier",
+    "agreement",
+    "uncertainty",
+    "95 % interval",
+    "direct",
+    "macro F1",
+    "too sure by",
+)
 _GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "jsd": "JSD",
     "nes": "NES",
 }
-_IF_ANY = {"this annotator", *_GOLD.values()}
+_IF_ANY = {"this annotator", "log-loss of truth", "too sure by", *_GOLD.values()}
 
 
 def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
@@ -35,6 +44,10 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
         "agreement": [number(row["agreement"]) for row in rows],
         "uncertainty": [number(row["uncertainty"]) for row in rows],
         "seconds": [number(row["seconds"], 2) for row in rows],
+        "log-loss of truth": [
+            number(row.get("truth")) + "*" * row.get("best_truth", False) for row in rows
+        ],
+        "too sure by": [number(row.get("too_sure")) for row in rows],
         **{head: [number(row.get(name)) for row in rows] for name, head in _GOLD.items()},
     }
     shown = {head: cells for head, cells in table.items() if any(cells) or head not in _IF_ANY}
@@ -66,6 +79,14 @@ def lessons(rows: list[Row]) -> list[str]:
         most = max(accuracy.values())
         names = " and ".join(name for name, share in accuracy.items() if share == most)
         lines.append(f"Right most often: {names}, {most:.1%} of the known items.")
+        losses = {row["method"]: row["truth"] for row in rows if "truth" in row}
+        sure = next((row["method"] for row in rows if row.get("best_truth")), None)
+        lines.append(
+            f"The probabilities of what is true are best by {sure} (*)."
+            if sure is not None
+            else "For the probabilities of what is true nobody is best for sure; "
+            f"{min(losses, key=losses.__getitem__)} is lowest."
+        )
     return lines
 
 
