@@ -35,7 +35,7 @@ class Method(NamedTuple):
     def tolerance(self):
         """How far rounding carries: in what is iterated, and in what climbs by its own steps."""
         iterated = {"crowdtruth", "dawid_skene", "mace", "one_coin", "zero_based_skill"}
-        iterated |= {"shrunk_dawid_skene"}
+        iterated |= {"shrunk_dawid_skene", "bcc"}
         return 1e-5 if self.name == "glad" else 1e-8 if self.name in iterated else 1e-12
 
 
@@ -79,7 +79,11 @@ METHODS = [
     method("dawid_skene", use_confidence=False, but="copies doubt"),
     method("shrunk_dawid_skene", but="copies"),
     method("shrunk_dawid_skene", use_confidence=False, but="copies doubt"),
+    method("bcc", but="copies"),
+    method("bcc", use_confidence=False, but="copies doubt"),
+    method("bcc", types=2, but="items copies"),
     method("one_coin", but="copies"),
+    method("one_coin", prior="uniform", but="copies"),
     method("one_coin", prior_strength=0),
     method("one_coin", use_confidence=False, but="copies doubt"),
     # Starts are drawn annotator by annotator, label by label.
@@ -117,7 +121,7 @@ every_target = pytest.mark.parametrize("m", TARGETS, ids=lambda m: m.id)
 AXES = {
     "probability": "NK", "reliability": "M", "score": "M", "alpha": "",
     "confusion": "MKK", "crowd": "KK", "kappa": "M", "prior": "K", "strategy": "MK",
-    "spamming": "M", "ability": "M", "ease": "N", "label_score": "NK", "item_quality": "N",
+    "confusion_by_type": "MKTK", "prior_by_type": "KT", "spamming": "M", "ability": "M", "ease": "N", "label_score": "NK", "item_quality": "N",
     "annotator_quality": "M", "label_quality": "K", "annotator_agreement": "M",
     "crowd_agreement": "M",
 }  # fmt: skip

@@ -45,7 +45,7 @@ NAMES = list(all_methods()[1])
 
 def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
     rng = np.random.default_rng(0)
-    assert len(NAMES) == 24
+    assert len(NAMES) == 26
     plain = list(methods_for(crowd(rng)))
     assert {"Dawid-Skene", "SLE, kappa", "SLE, learned"} <= set(plain)
     assert not [name for name in plain if "confidence" in name or "given" in name]

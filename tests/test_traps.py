@@ -102,7 +102,8 @@ OPTIONS = {
     "crowdtruth": {"open_ended": True, "tol": 0.5, "max_iter": 1, "max_pairs": 1},
     "sentence_relation_score": {"normalize": True},
     "dawid_skene": EM | {"prior_strength": 0.5},
-    "one_coin": EM | {"prior_strength": 0.5},
+    "one_coin": EM | {"prior_strength": 0.5, "prior": "uniform"},
+    "bcc": EM | {"prior_strength": 0.5, "types": 3, "rng": 1},
     "shrunk_dawid_skene": EM | {"prior_strength": 0.5},
     "mace": EM | {
         "method": "em", "n_restarts": 1, "theta_prior": (1.0, 2.0), "rng": 1,
@@ -120,6 +121,7 @@ OPTIONS = {
 SCORES = {"reliability": np.linspace(0, 1, 5)}
 BESIDE = {
     ("majority_vote", "rng"): {"ties": "random", "rng": 0},
+    ("bcc", "rng"): {"types": 3, "rng": 0},
     ("krippendorff_alpha", "bootstrap"): {"rng": 0},
     ("krippendorff_alpha", "coverage"): {"bootstrap": 20, "rng": 0},
     ("krippendorff_alpha", "rng"): {"bootstrap": 20, "rng": 0},

@@ -56,6 +56,8 @@ Ties: TypeAlias = Literal["first", "random", "soft"]
 FixedTies: TypeAlias = Literal["soft", "first"]
 # What labels are: names, an order, numbers.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+# How common labels are: learned along with the truth, or all alike.
+ClassPrior: TypeAlias = Literal["learned", "uniform"]
 # How MACE learns: by variational Bayes or by expectation maximisation.
 Inference: TypeAlias = Literal["vb", "em"]
 

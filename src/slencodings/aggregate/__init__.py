@@ -7,6 +7,7 @@ from slencodings.aggregate.agreement import (
     pairwise_kappa,
     share_of_agreement,
 )
+from slencodings.aggregate.bcc import bcc
 from slencodings.aggregate.crowdtruth import crowdtruth, sentence_relation_score
 from slencodings.aggregate.dawid_skene import dawid_skene
 from slencodings.aggregate.glad import glad
@@ -31,6 +32,7 @@ __all__ = [
     "Filtered",
     "Mapped",
     "as_reliability",
+    "bcc",
     "certainty",
     "crowdtruth",
     "dawid_skene",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate.result import OnStep
 from slencodings.annotations import Annotations, sums_by
+from slencodings.choices import ClassPrior
 from slencodings.opinion import Codes, Floats
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ def learn(
     n_iter: int,
     tol: float,
     progress: OnStep | None,
+    prior: ClassPrior = "learned",
 ) -> Learned:
     """Learn the truth q and what annotators are like in turn, from the shares of votes.
 
@@ -226,6 +228,7 @@ def learn(
     votes : array (N, K), weighted; it is written over
     log_likelihood : of each item's votes if a label is true, (N, K), and beside it the part of the
         log-posterior that is the same whatever is true
+    prior : "uniform" keeps p alike for all labels that were used
     """
     K, known = votes.shape[1], gold >= 0
     cast = np.sum(votes, axis=-1, keepdims=True)
@@ -234,7 +237,12 @@ def learn(
     enough = tol * max(float(np.sum(cast)), 1)
     q = np.divide(votes, cast, out=votes, where=cast > 0)
     pin(q, gold)
-    p, annotators = class_prior(q, informed, used), fit(q)
+    alike = (used > 0) / max(np.count_nonzero(used), 1) if used.any() else np.full(K, 1 / K)
+
+    def common(q: Floats) -> Floats:
+        return alike if prior == "uniform" else class_prior(q, informed, used)
+
+    p, annotators = common(q), fit(q)
     bounds: list[float] = []
     converged = False
     while len(bounds) < n_iter and not converged:
@@ -243,7 +251,7 @@ def learn(
         q, evidence = posterior(log_joint, gold)
         # After the E-step the bound is the evidence itself, each item's prior counted once.
         bounds.append(float(np.sum(evidence)) + rest)
-        p, annotators = class_prior(q, informed, used), fit(q)
+        p, annotators = common(q), fit(q)
         converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < enough
         if progress is not None:
             progress(len(bounds), n_iter)

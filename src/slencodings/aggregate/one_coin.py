@@ -7,6 +7,7 @@ import numpy as np
 from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
+from slencodings.choices import ClassPrior, check_word
 from slencodings.opinion import Floats
 
 
@@ -15,6 +16,7 @@ def one_coin(
     *,
     n_iter: int = 100,
     tol: float = 1e-5,
+    prior: ClassPrior = "learned",
     prior_strength: float = 1.0,
     gold: em.Gold = None,
     use_confidence: bool = True,
@@ -25,9 +27,13 @@ def one_coin(
     log q_ic = log p_c + sum_q w_q (y_qc log r_m + (1 - y_qc) log((1 - r_m) / (K - 1))),
     r_m = (0.9 s + sum_q w_q sum_c q_ic y_qc) / (s + sum_q w_q),   p = mean q
 
-    The arguments are those of `dawid_skene`; s is `prior_strength`. `reliability` is r (M,);
-    `details` has kappa (M,), prior (K,), elbo, converged and iterations. An annotator without
-    annotations has 0.9, and 1 / K if s = 0.
+    The arguments are those of `dawid_skene`; s is `prior_strength`. `prior="uniform"` keeps p alike
+    for all labels: on few items a learned one runs away with the label that most have.
+
+    Returns
+    -------
+    `reliability` is r (M,); `details` has kappa (M,), prior (K,), elbo, converged and iterations.
+    An annotator without annotations has 0.9, and 1 / K if s = 0.
 
     Examples
     --------
@@ -37,6 +43,7 @@ def one_coin(
     >>> one_coin(crowd).reliability.round(2)
     array([0.97, 0.97, 0.3 ])
     """
+    check_word("prior", prior, ClassPrior)
     em.check_steps(n_iter, tol)
     em.check_strength("prior_strength", prior_strength, "0 turns it off.")
     known = em.gold_codes(annotations, gold)
@@ -62,7 +69,9 @@ def one_coin(
         doubt = np.sum(pseudo * log_right + (prior_strength - pseudo) * log_wrong)
         return odds, float(np.sum(given * log_wrong) + doubt)
 
-    learned = em.learn(votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress)
+    learned = em.learn(
+        votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress, prior=prior
+    )
     r = np.clip(learned.annotators, 0, 1)
     same = np.sum(learned.prior**2)
     chance = r * same + (1 - r) * (1 - same) / max(K - 1, 1)

@@ -19,6 +19,8 @@ from slencodings.trust import learn_crowd, learn_trust
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
 _EASE_NODES = 9
+# Of items with one label, in EBCC.
+_TYPES = 3
 # One pseudo-count beside a prior weight of two.
 _ONE_COUNT = 1 / 3
 
@@ -113,6 +115,14 @@ def _dawid_skene(a: Annotations, *, use_confidence: bool = False) -> Fitted:
 def _shrunk(a: Annotations) -> Fitted:
     found = aggregate.shrunk_dawid_skene(sure(a))
     return _inferred(Model(found.details["prior"], found.details["confusion"]), found)
+
+
+def _bcc(a: Annotations, *, types: int) -> Fitted:
+    found = aggregate.bcc(sure(a), types=types)
+    prior, confusion = found.details["prior_by_type"], found.details["confusion_by_type"]
+    M, K = confusion.shape[:2]
+    by_hypothesis = np.swapaxes(confusion, 1, 2).reshape(M, types * K, K)
+    return _inferred(Model(prior.T.ravel(), by_hypothesis), found)
 
 
 def _mace(a: Annotations) -> Fitted:
@@ -256,6 +266,8 @@ METHODS = (
     _Row("CrowdTruth", _crowdtruth, _ids),
     _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),
     _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids),
+    _Row("IBCC", lambda a: _bcc(a, types=1), _ids),
+    _Row("EBCC", lambda a: _bcc(a, types=_TYPES), _ids),
     _Row("MACE", _mace, _ids, well_known=True),
     _Row("GLAD", _glad, _ids),
     *(_Row(f"SLE, {name}", _with_source(source), _ids) for name, source in SOURCES.items()),
