@@ -121,7 +121,8 @@ every_target = pytest.mark.parametrize("m", TARGETS, ids=lambda m: m.id)
 AXES = {
     "probability": "NK", "reliability": "M", "score": "M", "alpha": "",
     "confusion": "MKK", "crowd": "KK", "kappa": "M", "prior": "K", "strategy": "MK",
-    "confusion_by_type": "MKTK", "prior_by_type": "KT", "spamming": "M", "ability": "M", "ease": "N", "label_score": "NK", "item_quality": "N",
+    "confusion_by_type": "MKTK", "prior_by_type": "KT", "spamming": "M",
+    "ability": "M", "ease": "N", "label_score": "NK", "item_quality": "N",
     "annotator_quality": "M", "label_quality": "K", "annotator_agreement": "M",
     "crowd_agreement": "M",
 }  # fmt: skip
