@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 
 
 def bcc(
@@ -85,7 +84,8 @@ def bcc(
             progress(iterations, n_iter)
     # Nothing is known of an item that nobody labelled, but how common labels were a step ago.
     usual = np.sum((count / np.sum(count)).reshape(K, types), axis=1)
-    truth = np.where(informed[:, None], np.sum(q.reshape(N, K, types), axis=2), usual)
+    truth = np.sum(q.reshape(N, K, types), axis=2)
+    truth[~informed] = usual
     alpha = (A.T @ q).reshape(M, K, K * types) + pseudo
     count = 1.0 + np.sum(q[informed], axis=0)
     p = (count / np.sum(count)).reshape(K, types)
@@ -109,9 +109,7 @@ def bcc(
     )
 
 
-def _start(
-    votes: Floats, gold: em.Codes, types: int, rng: np.random.Generator | None
-) -> NDArray[np.float64]:
+def _start(votes: Floats, gold: Codes, types: int, rng: np.random.Generator | None) -> Floats:
     """Shares of votes, spread over the types at random, (N, K * T)."""
     N, K = votes.shape
     cast = np.sum(votes, axis=1, keepdims=True)
@@ -124,13 +122,13 @@ def _start(
     return (share[:, :, None] * kind[:, None]).reshape(N, K * types)
 
 
-def _pinned(q: Floats, log_joint: Floats, gold: em.Codes, types: int) -> Floats:
+def _pinned(q: Floats, log_joint: Floats, gold: Codes, types: int) -> Floats:
     """The same, but gold items have their label, in whichever type."""
     known = np.flatnonzero(gold >= 0)
     if not len(known):
         return q
-    K = q.shape[1] // types
-    of_label = np.repeat(np.arange(K), types)
+    H: int = q.shape[1]
+    of_label = np.arange(H) // types
     allowed = of_label == gold[known][:, None]
     only = np.where(allowed, log_joint[known], -np.inf)
     q[known] = em.posterior(only, np.full(len(known), -1))[0]
