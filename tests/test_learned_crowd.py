@@ -54,7 +54,6 @@ def some_votes(rng: np.random.Generator, *, soft: bool = False) -> Votes:
     R = len(a.item)
     vote, label = np.nonzero(a.vectors)
     return Votes(
-        row=np.arange(R),
         item=a.item,
         annotator=a.annotator,
         level=rng.integers(0, 2, R),

@@ -34,6 +34,21 @@ class Evidence(NamedTuple):
     n: Floats
 
 
+class People(NamedTuple):
+    """How often annotators are right.
+
+    Attributes
+    ----------
+    right : (M,), how many of their annotations are right
+    variance : (M,), of that number, as the truth is not known for sure
+    chance : (M,), how often they would be right by giving their labels without looking
+    """
+
+    right: Floats
+    variance: Floats
+    chance: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Crowd:
     """What a crowd says, how far it is right, and whom to trust, learned from its annotations.
@@ -57,9 +72,7 @@ class Crowd:
     prior_weight : W of the Dirichlets that the votes' opinions stand for, so that they are as sure
         of several votes together as they should be
     model : what is said where a label is true
-    right, doubted : (M,), how many of their annotations are right, and how many more or fewer it
-        may be, as a variance
-    chance : (M,), how often they would be right by giving their labels without looking
+    people : how often annotators are right
     ridge, losses, converged, from_uncertainty : as in `learn_crowd`
     """
 
@@ -76,9 +89,7 @@ class Crowd:
     through_truth: float
     prior_weight: float
     model: TruthModel
-    right: Floats
-    doubted: Floats
-    chance: Floats
+    people: People
     ridge: Ridge
     losses: dict[str, float]
     converged: bool
@@ -137,12 +148,12 @@ class Crowd:
     def accuracy(self) -> Floats:
         """How often each annotator is right, (M,), by the truth reading; nan if never seen."""
         seen = self.count > 0
-        return np.divide(self.right, self.count, out=np.full(len(seen), np.nan), where=seen)
+        return np.divide(self.people.right, self.count, out=np.full(len(seen), np.nan), where=seen)
 
     @property
     def above_chance(self) -> Floats:
         """The same between guessing, 0, and always right, 1."""
-        return em.above_chance(self.accuracy, self.chance)
+        return em.above_chance(self.accuracy, self.people.chance)
 
     def above_chance_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Where `above_chance` lies, (M,) and (M,).
@@ -153,13 +164,12 @@ class Crowd:
         from scipy.special import betaincinv
 
         p = np.nan_to_num(self.accuracy, nan=0.5)
-        spread = p * (1 - p)
-        doubt = self.doubted / np.maximum(self.count, 1)
+        spread, doubt = p * (1 - p), self.people.variance / np.maximum(self.count, 1)
         n = self.count * np.divide(spread, spread + doubt, out=np.ones(len(p)), where=doubt > 0)
 
         def quantile(q: float) -> Floats:
             right: Floats = betaincinv(0.5 + n * p, 0.5 + n * (1 - p), q)
-            return em.above_chance(right, self.chance)
+            return em.above_chance(right, self.people.chance)
 
         return quantile((1 - level) / 2), quantile((1 + level) / 2)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import worth
-from slencodings.trust.crowd import Crowd
-from slencodings.trust.truth import learn_truth
+from slencodings.trust.crowd import Crowd, People
+from slencodings.trust.truth import TruthOfOthers, learn_truth
 from slencodings.trust.worth import Groups, Learned, Objective, Parts, Ridge, Votes
 
 
@@ -61,39 +62,78 @@ def learn_crowd(
     >>> crowd.annotators[crowd.accuracy.argmin()]
     'eve'
     """
-    a = annotations
-    N, M, K = len(a.items), len(a.annotators), len(a.labels)
-    size = np.bincount(a.item, minlength=N)
-    if not np.any(size > 1):
+    _check(annotations, max_levels)
+    rng = np.random.default_rng(rng)
+    a = annotations.rows(_random_order(annotations, rng))
+    scored_votes = scored_annotators(a, scored)[a.annotator]
+    levels, level = _levels(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
+    model, truth = learn_truth(a, Groups.of(a.item), rng)
+    votes, habits = _votes(a, scored_votes, level, max(len(levels), 1), model.crowd, truth)
+    parts = Parts(by_annotator and len(a.annotators) > 1, len(levels) > 0)
+    found = _learn_worth(votes, parts, ridge, rng, progress)
+    top = found.at.level.max()
+    worths = np.exp(found.at.scale + found.at.annotator + top)
+    L = len(levels)
+    crowd = Crowd(
+        annotators=a.annotators,
+        worth=worths,
+        count=np.bincount(a.annotator, minlength=len(a.annotators)),
+        typical_worth=float(np.exp(np.log(worths).mean())),
+        levels=levels,
+        share=np.exp(found.at.level - top)[:L],
+        level_count=np.bincount(level, minlength=L)[:L],
+        labels=a.labels,
+        base_rate=votes.base_rate,
+        habits=habits,
+        through_truth=found.at.through_truth,
+        prior_weight=2.0,
+        model=model,
+        people=People(*np.zeros((3, len(a.annotators)))),
+        ridge=found.ridge,
+        losses=found.losses,
+        converged=found.converged,
+        from_uncertainty=a.stated is None,
+    )
+    # How sure it is and who is right are read off its own answers.
+    weight = _prior_weight(crowd, a, scored_votes, rng)
+    return replace(crowd, prior_weight=weight, people=_people(crowd, a))
+
+
+def _check(a: Annotations, max_levels: int) -> None:
+    if not np.any(np.bincount(a.item, minlength=1) > 1):
         raise ValueError(
             "a crowd is learned by comparing annotations of the same item, so some item needs two; "
             f"{len(a.item)} annotations came and each is alone on its item."
         )
     if max_levels < 1:
         raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")
-    judged = scored_annotators(a, scored)
-    rng = np.random.default_rng(rng)
-    order = _random_order(a, rng)
-    s = a.rows(order)
-    items = Groups.of(s.item)
-    levels, level = _levels(s, size, max_levels) if by_confidence else (np.zeros(0), 0 * s.item)
-    model, truth = learn_truth(s, items, rng)
 
-    vote, label, share = np.arange(len(s.item)), s.y, np.ones(len(s.item))
-    if s.soft:
-        vote, label = np.nonzero(s.y)
-        share = s.y[vote, label]
-    counted = judged[s.annotator].astype(float)
+
+def _votes(
+    a: Annotations,
+    scored: NDArray[np.bool_],
+    level: Codes,
+    n_levels: int,
+    expected: Floats,
+    truth: TruthOfOthers,
+) -> tuple[Votes, Floats]:
+    """The votes on shared items, and what people say where a label is true (K, K)."""
+    N, M, K = len(a.items), len(a.annotators), len(a.labels)
+    vote, label, share = np.arange(len(a.item)), a.y, np.ones(len(a.item))
+    if a.soft:
+        vote, label = np.nonzero(a.y)
+        share = a.y[vote, label]
+    counted = scored.astype(float)
     given = np.bincount(label, share * counted[vote], K)
     # One annotation more, spread evenly: a label that nobody gave is not impossible.
     base_rate = (given + 1 / K) / (given.sum() + 1)
-    known = (size[s.item] > 1)[vote] & (counted[vote] > 0)
-    habits = _habits(model.crowd, [t[vote[known]] for t in truth], label[known], share[known])
+    several = np.bincount(a.item, minlength=N) > 1
+    known = several[a.item[vote]] & scored[vote]
+    habits = _habits(expected, [t[vote[known]] for t in truth], label[known], share[known])
     all_say, earlier_say = (np.einsum("bc,bc->b", t[vote], habits[:, label].T) for t in truth)
     votes = Votes(
-        row=order,
-        item=s.item,
-        annotator=s.annotator,
+        item=a.item,
+        annotator=a.annotator,
         level=level,
         scored=counted,
         vote=vote,
@@ -102,50 +142,42 @@ def learn_crowd(
         all_say=all_say,
         earlier_say=earlier_say,
         base_rate=base_rate,
-        sizes=(N, M, max(len(levels), 1)),
-    ).some(size > 1)
-    parts = Parts(by_annotator and M > 1, len(levels) > 0, True)
+        sizes=(N, M, n_levels),
+    )
+    return votes.some(several), habits
+
+
+class _Found(NamedTuple):
+    """What votes are worth, how it was held back, and how well it predicts."""
+
+    at: Learned
+    ridge: Ridge
+    losses: dict[str, float]
+    converged: bool
+
+
+def _learn_worth(
+    votes: Votes,
+    parts: Parts,
+    ridge: Ridge | None,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] | None,
+) -> _Found:
     pairs = worth.folds(votes, rng)
     total = worth.trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, worth.MOST * (total + len(votes.item)))
     chosen = worth.choose(pairs, parts, ridge, on_step)
     objective = Objective.of(votes)
-    found, converged = worth.fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
-    plain = Learned(math.log(0.5), 0 * found.annotator, 0 * found.level, -math.inf)
-    use = votes.scored > 0
-    losses = {
-        "votes": float(np.mean(objective.losses(plain)[use])),
-        "learned": float(np.mean(objective.losses(found)[use])),
-    } | ({} if math.isnan(chosen.loss) else {"held_out": chosen.loss})
-    top = found.level.max()
-    worths = np.exp(found.scale + found.annotator + top)
-    L = len(levels)
-    crowd = Crowd(
-        annotators=a.annotators,
-        worth=worths,
-        count=np.bincount(a.annotator, minlength=M),
-        typical_worth=float(np.exp(np.log(worths).mean())),
-        levels=levels,
-        share=np.exp(found.level - top)[:L],
-        level_count=np.bincount(level, minlength=L)[:L],
-        labels=a.labels,
-        base_rate=base_rate,
-        habits=habits,
-        through_truth=found.through_truth,
-        prior_weight=2.0,
-        model=model,
-        right=np.zeros(M),
-        doubted=np.zeros(M),
-        chance=np.zeros(M),
-        ridge=chosen.ridge,
-        losses=losses,
-        converged=converged,
-        from_uncertainty=a.stated is None,
-    )
-    return replace(crowd, prior_weight=_prior_weight(crowd, s, counted, rng), **_people(crowd, a))
+    at, converged = worth.fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
+    plain = Learned(math.log(0.5), 0 * at.annotator, 0 * at.level, -math.inf)
+    told = {"votes": plain, "learned": at}
+    scored = votes.scored > 0
+    losses = {name: float(np.mean(objective.losses(x)[scored])) for name, x in told.items()}
+    losses |= {} if math.isnan(chosen.loss) else {"held_out": chosen.loss}
+    return _Found(at, chosen.ridge, losses, converged)
 
 
-def scored_annotators(annotations: Annotations, scored: Any) -> Any:
+def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_]:
     """Whose votes are predicted, as a mask (M,): of everybody, by name, or a mask already."""
     names = annotations.annotators.tolist()
     if scored is None:
@@ -174,14 +206,14 @@ def _random_order(a: Annotations, rng: np.random.Generator) -> Codes:
     return order[np.lexsort((rng.random(len(order)), a.item[order]))]
 
 
-def _levels(a: Annotations, size: Codes, most: int) -> tuple[Floats, Codes]:
+def _levels(a: Annotations, most: int) -> tuple[Floats, Codes]:
     """The levels of confidence and the level of each annotation.
 
     They are the values that occur, or the middles of quantile bins if those are too many; none if
     everybody states the same.
     """
     x = a.confidence
-    seen = x[size[a.item] > 1]
+    seen = x[np.bincount(a.item)[a.item] > 1]
     levels = np.unique(seen)
     if len(levels) > most:
         at = (np.arange(most) + 0.5) / most
@@ -210,7 +242,9 @@ def _habits(expected: Floats, truths: list[Floats], label: Codes, share: Floats)
     return habits
 
 
-def _prior_weight(crowd: Crowd, s: Annotations, scored: Floats, rng: np.random.Generator) -> float:
+def _prior_weight(
+    crowd: Crowd, s: Annotations, scored: NDArray[np.bool_], rng: np.random.Generator
+) -> float:
     """W under which the later votes on items are most likely together, given the earlier ones.
 
     - sum_i log DirichletMultinomial(n_i | W P_i / u_i), of opinions from a random number of votes,
@@ -224,7 +258,7 @@ def _prior_weight(crowd: Crowd, s: Annotations, scored: Floats, rng: np.random.G
     given = 1 + np.floor(rng.random(len(size)) * (size - 1))
     shown = np.arange(len(s.item)) - first[s.item] < given[s.item]
     opinion = crowd.votes(s.rows(shown))
-    n = s.rows(~shown & (scored > 0)).sums()
+    n = s.rows(~shown & scored).sums()
     some = np.sum(n, axis=1) > 0
     n, P, u = n[some], opinion.probability[some], opinion.uncertainty[some]
     total = np.sum(n, axis=1)
@@ -238,17 +272,17 @@ def _prior_weight(crowd: Crowd, s: Annotations, scored: Floats, rng: np.random.G
     return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
 
 
-def _people(crowd: Crowd, a: Annotations) -> dict[str, Floats]:
+def _people(crowd: Crowd, a: Annotations) -> People:
     """How often annotators are right by the truth reading, how sure that is, and by chance."""
     M, p = len(a.annotators), crowd.truth(a).probability[a.item]
     right = np.sum(p * a.y, axis=1) if a.soft else p[np.arange(len(a.y)), a.y]
-    given = np.stack([np.bincount(a.annotator, y, M) for y in a.vectors.T], axis=1)
+    given = np.stack([sums_by(a.annotator, y, M) for y in a.vectors.T], axis=1)
     n = np.maximum(np.sum(given, axis=1), 1)
-    return {
-        "right": np.bincount(a.annotator, right, M).astype(float),
-        "doubted": np.bincount(a.annotator, right * (1 - right), M).astype(float),
-        "chance": given @ crowd.model.prior / n,
-    }
+    return People(
+        sums_by(a.annotator, right, M),
+        sums_by(a.annotator, right * (1 - right), M),
+        given @ crowd.model.prior / n,
+    )
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:

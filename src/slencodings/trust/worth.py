@@ -87,7 +87,6 @@ class Votes:
 
     Attributes
     ----------
-    row : (R,), places among the annotations that came
     item, annotator, level : (R,)
     scored : (R,), 1 where the vote is predicted, 0 where it only tells about others
     vote, label, share : (B,), which of the R it belongs to, the label and how much of it
@@ -96,7 +95,6 @@ class Votes:
     sizes : N, M, L
     """
 
-    row: Codes
     item: Codes
     annotator: Codes
     level: Codes
@@ -113,7 +111,7 @@ class Votes:
         """The votes on the items to keep."""
         kept = keep[self.item]
         ballot = kept[self.vote]
-        taken = {n: getattr(self, n)[kept] for n in ("row", "annotator", "level", "scored")}
+        taken = {n: getattr(self, n)[kept] for n in ("annotator", "level", "scored")}
         cast = {n: getattr(self, n)[ballot] for n in ("label", "share", "all_say", "earlier_say")}
         return replace(
             self,
