@@ -18,6 +18,8 @@ _CORRELATIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Truths behind a vote come from what other items taught about annotators, or they would agree with
 # it by having learned from it.
 _FOLDS = 4
+# What is only to choose and to predict by needs fewer digits.
+_ROUGHLY = 1e-4
 
 
 class TruthModel(NamedTuple):
@@ -107,7 +109,7 @@ class _Said(NamedTuple):
         said = cls(np.zeros(shape), np.zeros(shape))
         for f in range(_FOLDS):
             test = fold == f
-            taught = _dawid_skene(a.rows(~test), strength)
+            taught = _dawid_skene(a.rows(~test), strength, tol=_ROUGHLY)
             said.log_likelihood[test] = log_likelihoods(a.rows(test), taught["confusion"])
             said.log_prior[test] = em.safe_log(taught["prior"])
         return said
@@ -129,5 +131,5 @@ class _Said(NamedTuple):
         return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
 
 
-def _dawid_skene(a: Annotations, strength: float) -> dict[str, Any]:
-    return shrunk_dawid_skene(a, prior_strength=strength, use_confidence=False).details
+def _dawid_skene(a: Annotations, strength: float, tol: float = 1e-5) -> dict[str, Any]:
+    return shrunk_dawid_skene(a, prior_strength=strength, use_confidence=False, tol=tol).details

@@ -167,12 +167,16 @@ class Objective:
     votes: Votes
     items: Groups
     cells: Groups
+    prior: Floats
+    hard: bool
 
     @classmethod
     def of(cls, votes: Votes) -> Objective:
         """The objective of votes: (item, label) are the cells in which worth adds up."""
         cell = votes.item[votes.vote] * len(votes.base_rate) + votes.label
-        return cls(votes, Groups.of(votes.item), Groups.of(cell))
+        # A label each, in order, spares looking it up.
+        hard = np.array_equal(votes.vote, np.arange(len(votes.item)))
+        return cls(votes, *map(Groups.of, (votes.item, cell)), votes.base_rate[votes.label], hard)
 
     @property
     def total(self) -> float:
@@ -181,19 +185,28 @@ class Objective:
 
     def losses(self, at: Learned) -> Floats:
         """The loss of each vote, (R,), half from all others and half from those before."""
-        v = self.votes
         all_others, earlier = self.predict(at)
-        said = v.share * np.log(all_others.num * earlier.num)
-        return (np.log(all_others.den * earlier.den) - np.bincount(v.vote, said, len(v.item))) / 2
+        said = self.votes.share * np.log(all_others.num * earlier.num)
+        return (np.log(all_others.den * earlier.den) - self._added_up(said)) / 2
+
+    def _spread(self, of_votes: Floats) -> Floats:
+        """What holds for votes (R,), for each of their labels (B,)."""
+        return of_votes if self.hard else of_votes[self.votes.vote]
+
+    def _added_up(self, of_labels: Floats) -> Floats:
+        """What holds for labels (B,), added up for each vote (R,)."""
+        if self.hard:
+            return of_labels
+        return np.bincount(self.votes.vote, of_labels, len(self.votes.item))
 
     def predict(self, at: Learned) -> tuple[Prediction, Prediction]:
         """Every vote from all others on its item, and from those before it."""
         v, m, w = self.votes, at.through_truth, at.worth(self.votes)
         before, after = self.items.before_and_after(w)
-        same_before, same_after = self.cells.before_and_after(w[v.vote] * v.share)
+        same_before, same_after = self.cells.before_and_after(self._spread(w) * v.share)
 
         def predicted(S: Floats, same: Floats, say: Floats) -> Prediction:
-            num = v.base_rate[v.label] + (1 - m) * same + m * S[v.vote] * say
+            num = self.prior + (1 - m) * same + m * self._spread(S) * say
             return Prediction(num, 1 + S, same, say)
 
         return (
@@ -210,18 +223,18 @@ class Objective:
         """
         v, m, w = self.votes, at.through_truth, at.worth(self.votes)
         R, (_, M, L) = len(v.item), v.sizes
-        counted = v.share * v.scored[v.vote]
+        counted = v.share * self._spread(v.scored)
         loss, dm, dw = 0.0, 0.0, np.zeros(R)
         for p, earlier in zip(self.predict(at), (False, True), strict=True):
             r = counted / p.num
             loss += float(v.scored @ np.log(p.den)) - float(counted @ np.log(p.num))
-            dm -= float(np.sum(r * ((p.den - 1)[v.vote] * p.say - p.same)))
-            dS = v.scored / p.den - m * np.bincount(v.vote, r * p.say, R)
+            dm -= float(r @ (self._spread(p.den - 1) * p.say - p.same))
+            dS = v.scored / p.den - m * self._added_up(r * p.say)
             item_before, item_after = self.items.before_and_after(dS)
             cell_before, cell_after = self.cells.before_and_after(r)
             dE = cell_after if earlier else cell_before + cell_after
             dw += item_after if earlier else item_before + item_after
-            dw -= (1 - m) * np.bincount(v.vote, dE * v.share, R)
+            dw -= (1 - m) * self._added_up(dE * v.share)
         dw *= w / 2
         # The mean is held back, so that the parts themselves stay centred at 0.
         mean = at.scale + at.annotator.mean() + at.level.mean()
