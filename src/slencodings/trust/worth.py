@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.annotations import sums_by
 from slencodings.opinion import Codes, Floats
 
 # Worth is learned up to ten thousandfold, its parts up to a hundredfold.
@@ -176,7 +177,8 @@ class Objective:
         cell = votes.item[votes.vote] * len(votes.base_rate) + votes.label
         # A label each, in order, spares looking it up.
         hard = np.array_equal(votes.vote, np.arange(len(votes.item)))
-        return cls(votes, *map(Groups.of, (votes.item, cell)), votes.base_rate[votes.label], hard)
+        items, cells = Groups.of(votes.item), Groups.of(cell)
+        return cls(votes, items, cells, votes.base_rate[votes.label], hard)
 
     @property
     def total(self) -> float:
@@ -197,7 +199,7 @@ class Objective:
         """What holds for labels (B,), added up for each vote (R,)."""
         if self.hard:
             return of_labels
-        return np.bincount(self.votes.vote, of_labels, len(self.votes.item))
+        return sums_by(self.votes.vote, of_labels, len(self.votes.item))
 
     def predict(self, at: Learned) -> tuple[Prediction, Prediction]:
         """Every vote from all others on its item, and from those before it."""
