@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -492,3 +493,10 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
 def test_messages_of_the_library_are_spelled_as_options(library: str, typed: str):
     group: Any = typer.main.get_command(cli.app)
     assert options.in_options(library, group.commands["encode"]) == typed
+
+
+@pytest.mark.parametrize("words", [("--version",), ("encode", "nowhere.csv", "-o", "o.parquet")])
+def test_a_stop_after_all_is_done_ends_the_process_without_a_word(sle: Sle, words: tuple[str, ...]):
+    """Torture stopped `train` while torch was tidying up, which then told of our exit."""
+    sle(*words)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -92,6 +92,9 @@ def main() -> NoReturn:
         sys.exit(141)
     except Exception as error:
         _fail(error, group if context is None else group.commands[context.invoked_subcommand])
+    finally:
+        # All is done: what libraries do at exit may be cut short, without their saying so.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     sys.exit(0)
 
 
