@@ -71,42 +71,49 @@ def bcc(
     pseudo = np.repeat(right, types, axis=0).T  # (K said, H)
     q = _start(votes, known, types, rng)
     converged, iterations, count = False, 0, np.ones(K * types)
+
+    def counted(q: Floats) -> tuple[Floats, Floats]:
+        """The Dirichlets: of what annotators say (M, K, H), and of how common each kind is (H,)."""
+        return (A.T @ q).reshape(M, K, K * types) + pseudo, 1.0 + np.sum(q[informed], axis=0)
+
     while iterations < n_iter and not converged:
-        alpha = (A.T @ q).reshape(M, K, K * types) + pseudo
+        alpha, count = counted(q)
         log_E = digamma(alpha) - digamma(np.sum(alpha, axis=1, keepdims=True))
-        count = 1.0 + np.sum(q[informed], axis=0)
-        log_joint = A @ log_E.reshape(M * K, K * types) + (digamma(count) - digamma(np.sum(count)))
+        log_joint = A @ log_E.reshape(M * K, K * types) + (
+            digamma(count) - digamma(np.sum(count, keepdims=True))
+        )
         new = _pinned(em.posterior(log_joint, np.full(N, -1))[0], log_joint, known, types)
         moved = np.abs(new[informed] - q[informed])
         converged = bool(np.max(moved, initial=0.0) <= tol)
         q, iterations = new, iterations + 1
         if progress is not None:
             progress(iterations, n_iter)
-    # Nothing is known of an item that nobody labelled, but how common labels were a step ago.
-    usual = np.sum((count / np.sum(count)).reshape(K, types), axis=1)
     truth = np.sum(q.reshape(N, K, types), axis=2)
-    truth[~informed] = usual
-    alpha = (A.T @ q).reshape(M, K, K * types) + pseudo
-    count = 1.0 + np.sum(q[informed], axis=0)
+    # Nothing is known of an item that nobody labelled, but how common labels were a step ago.
+    truth[~informed] = np.sum((count / np.sum(count)).reshape(K, types), axis=1)
+    told = {"converged": converged, "iterations": iterations}
+    return _described(truth, *counted(q), types, told)
+
+
+def _described(
+    truth: Floats, alpha: Floats, count: Floats, types: int, told: dict[str, bool | int]
+) -> Aggregate:
+    """What the means of the Dirichlets say of labels and annotators."""
+    M, K = alpha.shape[:2]
     p = (count / np.sum(count)).reshape(K, types)
     by_type = (alpha / np.sum(alpha, axis=1, keepdims=True)).reshape(M, K, K, types)
     confusion = np.einsum("mlct,ct->mcl", by_type, p / np.sum(p, axis=1, keepdims=True))
     prior = np.sum(p, axis=1)
     accuracy = np.clip(np.einsum("c,mcc->m", prior, confusion), 0, 1)
     said = np.einsum("c,mcl->ml", prior, confusion)
-    return Aggregate(
-        truth,
-        accuracy,
-        {
-            "kappa": em.above_chance(accuracy, said @ prior),
-            "confusion": confusion,
-            "confusion_by_type": np.moveaxis(by_type, 1, 3),
-            "prior": prior,
-            "prior_by_type": p,
-            "converged": converged,
-            "iterations": iterations,
-        },
-    )
+    details = {
+        "kappa": em.above_chance(accuracy, said @ prior),
+        "confusion": confusion,
+        "confusion_by_type": np.moveaxis(by_type, 1, 3),
+        "prior": prior,
+        "prior_by_type": p,
+    }
+    return Aggregate(truth, accuracy, details | told)
 
 
 def _start(votes: Floats, gold: Codes, types: int, rng: np.random.Generator | None) -> Floats:
