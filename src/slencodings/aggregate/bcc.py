@@ -79,9 +79,8 @@ def bcc(
     while iterations < n_iter and not converged:
         alpha, count = counted(q)
         log_E = digamma(alpha) - digamma(np.sum(alpha, axis=1, keepdims=True))
-        log_joint = A @ log_E.reshape(M * K, K * types) + (
-            digamma(count) - digamma(np.sum(count, keepdims=True))
-        )
+        log_p = digamma(count) - digamma(np.atleast_1d(np.sum(count)))
+        log_joint = A @ log_E.reshape(M * K, K * types) + log_p
         new = _pinned(em.posterior(log_joint, np.full(N, -1))[0], log_joint, known, types)
         moved = np.abs(new[informed] - q[informed])
         converged = bool(np.max(moved, initial=0.0) <= tol)
