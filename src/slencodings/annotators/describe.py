@@ -28,7 +28,8 @@ from slencodings.annotators.intervals import (
 )
 from slencodings.annotators.roster import Columns, Roster
 from slencodings.opinion import Codes, Floats
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import learn_trust
+from slencodings.trust.objective import Ridge
 
 Progress = Callable[[int, int], object]
 

@@ -1,13 +1,28 @@
-"""Whom to trust, what stated confidence is worth and what a vote means, learned from the crowd.
+"""What people would say, what is true and whom to trust, learned from the crowd itself.
 
 No gold labels are needed: an annotation is worth what it tells about the others on its item.
 """
 
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn import learn_trust
-from slencodings.trust.learn_crowd import learn_crowd
-from slencodings.trust.objective import Ridge
+from slencodings.trust.learn_crowd import count_each, learn_crowd
 from slencodings.trust.sample import sample_items
+from slencodings.trust.stored import crowd_from_json, crowd_to_json, load_crowd
 from slencodings.trust.value import Trust
+from slencodings.trust.weighed import Weighed, weigh
+from slencodings.trust.worth import Ridge
 
-__all__ = ["Crowd", "Ridge", "Trust", "learn_crowd", "learn_trust", "sample_items"]
+__all__ = [
+    "Crowd",
+    "Ridge",
+    "Trust",
+    "Weighed",
+    "count_each",
+    "crowd_from_json",
+    "crowd_to_json",
+    "learn_crowd",
+    "learn_trust",
+    "load_crowd",
+    "sample_items",
+    "weigh",
+]

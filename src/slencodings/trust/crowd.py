@@ -16,7 +16,7 @@ from slencodings.trust.worth import Ridge
 
 # What multiplies (the truth model) and what adds (votes) come from the same people, so their
 # opinions are averaged: of the truth this much is what people would say.
-_VOTES_IN_TRUTH = 0.25
+VOTES_IN_TRUTH = 0.25
 
 
 class Evidence(NamedTuple):
@@ -25,12 +25,12 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     votes : (N, K), worth of the votes for each label, in units of the prior weight
-    log_likelihood : (N, K), of all annotations if a label is true
+    log_likelihood : (N, K), of all annotations if a label is true; None without a model of truth
     n : (N,), how many annotations
     """
 
     votes: Floats
-    log_likelihood: Floats
+    log_likelihood: Floats | None
     n: Floats
 
 
@@ -67,13 +67,13 @@ class Crowd:
     levels, share, level_count : (L,), stated confidence, ascending, and the share of worth that is
         left at it, in (0, 1]; empty if confidence was not learned
     labels, base_rate : (K,), the labels, and how often those gave them whose votes are predicted
-    habits : (K, K), what these say (column) where a label is true (row)
     through_truth : in [0, 1], how far votes are read as truth before the next one is predicted
     prior_weight : W of the Dirichlets that the votes' opinions stand for, so that they are as sure
         of several votes together as they should be
-    model : what is said where a label is true
+    model : what is said where a label is true; None if that was not learned, and then votes are
+        the only answer there is to what is true
     people : how often annotators are right
-    ridge, losses, converged, from_uncertainty : as in `learn_crowd`
+    ridge, losses, converged, from_uncertainty : as in `learn_crowd`; no losses, nothing learned
     """
 
     annotators: NDArray[Any]
@@ -85,10 +85,9 @@ class Crowd:
     level_count: Codes
     labels: NDArray[Any]
     base_rate: Floats
-    habits: Floats
     through_truth: float
     prior_weight: float
-    model: TruthModel
+    model: TruthModel | None
     people: People
     ridge: Ridge
     losses: dict[str, float]
@@ -103,7 +102,7 @@ class Crowd:
         E adds up the votes by their worth, V is what people say where the truth is as it seems,
         and m is `through_truth`. u falls with every annotation, and is 1 where there is none.
         """
-        return self._votes(self._of_items(annotations))
+        return self.votes_of(self.evidence(annotations))
 
     def truth(self, annotations: Annotations) -> Opinion:
         """Which label is right for each item, (N,).
@@ -113,36 +112,33 @@ class Crowd:
         An opinion on a matter of fact is as uncertain as its probabilities allow (Jøsang 2016,
         ch. 3): u is 1 where nothing points away from the prior and falls as one label is ruled out.
         """
-        return self._truth(self._of_items(annotations))
+        return self.truth_of(self.evidence(annotations))
 
     def conflict(self, annotations: Annotations) -> Floats:
-        """How far the votes on each item contradict each other, (N,), in [0, 1].
-
-        The chance that two votes drawn by their worth differ, times K / (K - 1): 0 where all say
-        the same, whatever is known about the item, and 1 where every label has as much.
-        """
-        E = self._of_items(annotations).votes
-        total = np.sum(E, axis=1, keepdims=True)
-        p = np.divide(E, total, out=np.zeros(E.shape), where=total > 0)
-        K = E.shape[1]
-        differ = np.where(total[:, 0] > 0, 1 - np.sum(p**2, axis=1), 0)
-        # A single label leaves a hair of rounding.
-        return np.where(np.sum(E > 0, axis=1) > 1, differ * K / max(K - 1, 1), 0)
+        """How far the votes on each item contradict each other, (N,), in [0, 1]: `conflict_of`."""
+        return conflict_of(self._labelled(annotations).sums(self.annotation_worth(annotations)))
 
     def predict(self, annotations: Annotations) -> Floats:
         """What somebody would say, (R, K), for each annotation from the others on its item."""
-        return self._votes(self._of_others(annotations)).probability
+        return self.votes_of(self.evidence_of_others(annotations)).probability
 
     def predict_truth(self, annotations: Annotations) -> Floats:
         """What is true by the others on the item of each annotation, (R, K)."""
-        return self._truth(self._of_others(annotations)).probability
+        return self.truth_of(self.evidence_of_others(annotations)).probability
 
     def predict_own(self, annotations: Annotations) -> Floats:
         """What this very annotator would say, (R, K), from the others on the item."""
         a = self._labelled(annotations)
-        evidence = self._of_others(annotations)
-        truth = self.model.posterior(evidence.log_likelihood, evidence.n)
-        return np.einsum("qc,qcl->ql", truth, self._confusion(a)[a.annotator])
+        evidence = self.evidence_of_others(annotations)
+        truth = self._posterior(evidence)
+        if self.model is None or truth is None:
+            return self.votes_of(evidence).probability
+        return np.einsum("qc,qcl->ql", truth, self._confusion(self.model, a)[a.annotator])
+
+    @property
+    def learned(self) -> bool:
+        """Whether there was something to learn from; else everybody counts the same."""
+        return bool(self.losses)
 
     @property
     def accuracy(self) -> Floats:
@@ -193,37 +189,58 @@ class Crowd:
             )
         return annotations.confidence
 
-    def _votes(self, evidence: Evidence) -> Opinion:
-        E, m = evidence.votes, self.through_truth
+    def votes_of(self, evidence: Evidence) -> Opinion:
+        """What the next person would say, by what annotations add up to."""
+        E, m, truth = evidence.votes, self.through_truth, self._posterior(evidence)
         S = np.sum(E, axis=1, keepdims=True)
-        truth = self.model.posterior(evidence.log_likelihood, evidence.n)
-        b = ((1 - m) * E + m * S * (truth @ self.habits)) / (1 + S)
-        return Opinion(b, 1 / (1 + S[:, 0]), np.tile(self.base_rate, (len(S), 1)))
+        b = E
+        if self.model is not None and truth is not None:
+            b = (1 - m) * E + m * S * (truth @ self.model.habits)
+        return Opinion(b / (1 + S), 1 / (1 + S[:, 0]), np.tile(self.base_rate, (len(S), 1)))
 
-    def _truth(self, evidence: Evidence) -> Opinion:
-        truth = self.model.posterior(evidence.log_likelihood, evidence.n)
-        some = (evidence.n > 0)[:, None]
-        c, a = _VOTES_IN_TRUTH, self.model.prior
-        P = np.where(some, (1 - c) * truth + c * self._votes(evidence).probability, a)
+    def truth_of(self, evidence: Evidence) -> Opinion:
+        """Which label is right, by what annotations add up to."""
+        votes, truth = self.votes_of(evidence).probability, self._posterior(evidence)
+        c, a, some = VOTES_IN_TRUTH, self.prior, (evidence.n > 0)[:, None]
+        P = np.where(some, votes if truth is None else (1 - c) * truth + c * votes, a)
         u = np.minimum(np.min(P[:, a > 0] / a[a > 0], axis=1), 1)
         return Opinion(np.maximum(P - u[:, None] * a, 0), u, np.tile(a, (len(u), 1)))
 
-    def _of_items(self, annotations: Annotations) -> Evidence:
+    def _posterior(self, evidence: Evidence) -> Floats | None:
+        if self.model is None or evidence.log_likelihood is None:
+            return None
+        return self.model.posterior(evidence.log_likelihood, evidence.n)
+
+    def evidence(self, annotations: Annotations) -> Evidence:
+        """What annotations add up to for each item."""
         a, N = self._labelled(annotations), len(annotations.items)
-        each = log_likelihoods(a, self._confusion(a))
-        summed = np.stack([np.bincount(a.item, x, N) for x in each.T], axis=1, dtype=float)
+        each, summed = self.log_likelihoods(annotations), None
+        if each is not None:
+            summed = np.stack([np.bincount(a.item, x, N) for x in each.T], axis=1, dtype=float)
         n = np.bincount(a.item, minlength=N).astype(float)
         return Evidence(a.sums(self.annotation_worth(annotations)), summed, n)
 
-    def _of_others(self, annotations: Annotations) -> Evidence:
-        a = self._labelled(annotations)
-        each = log_likelihoods(a, self._confusion(a))
+    def evidence_of_others(self, annotations: Annotations) -> Evidence:
+        """What the others on the item of each annotation add up to."""
+        a, each = self._labelled(annotations), self.log_likelihoods(annotations)
         n = (np.bincount(a.item)[a.item] - 1).astype(float)
         votes = a.sums_of_others(self.annotation_worth(annotations))
-        return Evidence(votes, -leave_one_out(-each, a.item), n)
+        return Evidence(votes, None if each is None else -leave_one_out(-each, a.item), n)
 
-    def _confusion(self, annotations: Annotations) -> Floats:
-        return self._for(annotations, self.model.confusion, self.model.crowd)
+    def log_likelihoods(self, annotations: Annotations) -> Floats | None:
+        """Of each annotation if a label is true, (R, K); None without a model of truth."""
+        if self.model is None:
+            return None
+        a = self._labelled(annotations)
+        return log_likelihoods(a, self._confusion(self.model, a))
+
+    @property
+    def prior(self) -> Floats:
+        """How common each truth is, (K,)."""
+        return self.base_rate if self.model is None else self.model.prior
+
+    def _confusion(self, model: TruthModel, annotations: Annotations) -> Floats:
+        return self._for(annotations, model.confusion, model.crowd)
 
     def _for(self, annotations: Annotations, known: Floats, new: Any) -> Floats:
         """What is known of each of the annotators of these annotations; else what is expected."""
@@ -247,3 +264,16 @@ class Crowd:
         at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
         y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
         return replace(annotations, y=y, labels=self.labels)
+
+
+def conflict_of(votes: Floats) -> Floats:
+    """How far votes of this worth (N, K) contradict each other, (N,), in [0, 1].
+
+    The chance that two votes drawn by their worth differ, times K / (K - 1): 0 where all say the
+    same, whatever is known about the item, and 1 where every label has as much.
+    """
+    total, K = np.sum(votes, axis=1, keepdims=True), votes.shape[1]
+    p = np.divide(votes, total, out=np.zeros(votes.shape), where=total > 0)
+    differ = np.where(total[:, 0] > 0, 1 - np.sum(p**2, axis=1), 0)
+    # A single label leaves a hair of rounding.
+    return np.where(np.sum(votes > 0, axis=1) > 1, differ * K / max(K - 1, 1), 0)

@@ -14,8 +14,15 @@ from slencodings.annotations import Annotations, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import worth
 from slencodings.trust.crowd import Crowd, People
-from slencodings.trust.truth import TruthOfOthers, learn_truth
+from slencodings.trust.truth import TruthModel, TruthOfOthers, learn_truth
 from slencodings.trust.worth import Groups, Learned, Objective, Parts, Ridge, Votes
+
+# Beyond these labels, or numbers in all confusions, what is said where a label is true is not
+# learned: there is too little to learn each from, and too much to hold.
+MOST_LABELS, _MOST_CELLS = 100, 10_000_000
+# W of Dirichlets unless it is learned, and one count in units of it.
+_USUAL_WEIGHT = 2.0
+_ONE_COUNT = 1 / _USUAL_WEIGHT
 
 
 def learn_crowd(
@@ -34,7 +41,8 @@ def learn_crowd(
     First what annotators say where a label is true (`aggregate.shrunk_dawid_skene`), then what
     votes are worth (`worth` has the formulas), then how sure opinions should be: W under which
     votes on an item are most likely together, given one of them, two, ... or all but one. No gold
-    labels are needed. Items with one annotation teach only how common labels are.
+    labels are needed. Items with one annotation teach only how common labels are. Of more than 100
+    labels the first is not learned: votes are then not read as truth.
 
     Parameters
     ----------
@@ -67,9 +75,16 @@ def learn_crowd(
     a = annotations.rows(_random_order(annotations, rng))
     scored_votes = scored_annotators(a, scored)[a.annotator]
     levels, level = _levels(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
-    model, truth = learn_truth(a, Groups.of(a.item), rng)
-    votes, habits = _votes(a, scored_votes, level, max(len(levels), 1), model.crowd, truth)
-    parts = Parts(by_annotator and len(a.annotators) > 1, len(levels) > 0)
+    model, truth = None, None
+    K, M = len(a.labels), len(a.annotators)
+    if K <= MOST_LABELS and M * K**2 <= _MOST_CELLS:
+        model, truth = learn_truth(a, Groups.of(a.item), rng)
+    votes = _votes(a, scored_votes, level, max(len(levels), 1))
+    if model is not None and truth is not None:
+        model, votes = _through_truth(model, truth, votes)
+    several = np.bincount(a.item, minlength=len(a.items)) > 1
+    votes = votes.some(several)
+    parts = Parts(by_annotator and M > 1, len(levels) > 0, model is not None)
     found = _learn_worth(votes, parts, ridge, rng, progress)
     top = found.at.level.max()
     worths = np.exp(found.at.scale + found.at.annotator + top)
@@ -84,9 +99,8 @@ def learn_crowd(
         level_count=np.bincount(level, minlength=L)[:L],
         labels=a.labels,
         base_rate=votes.base_rate,
-        habits=habits,
         through_truth=found.at.through_truth,
-        prior_weight=2.0,
+        prior_weight=_USUAL_WEIGHT,
         model=model,
         people=People(*np.zeros((3, len(a.annotators)))),
         ridge=found.ridge,
@@ -99,6 +113,34 @@ def learn_crowd(
     return replace(crowd, prior_weight=weight, people=_people(crowd, a))
 
 
+def count_each(annotations: Annotations) -> Crowd:
+    """A crowd of whom nothing is known: every annotation is one count, whoever gave it.
+
+    For annotations that cannot be compared, as each is alone on its item.
+    """
+    a, M = annotations, len(annotations.annotators)
+    crowd = Crowd(
+        annotators=a.annotators,
+        worth=np.full(M, _ONE_COUNT),
+        count=np.bincount(a.annotator, minlength=M),
+        typical_worth=_ONE_COUNT,
+        levels=np.zeros(0),
+        share=np.zeros(0),
+        level_count=np.zeros(0, dtype=np.intp),
+        labels=a.labels,
+        base_rate=_base_rate(a.sums().sum(axis=0)),
+        through_truth=0.0,
+        prior_weight=_USUAL_WEIGHT,
+        model=None,
+        people=People(*np.zeros((3, M))),
+        ridge=Ridge(),
+        losses={},
+        converged=True,
+        from_uncertainty=a.stated is None,
+    )
+    return replace(crowd, people=_people(crowd, a))
+
+
 def _check(a: Annotations, max_levels: int) -> None:
     if not np.any(np.bincount(a.item, minlength=1) > 1):
         raise ValueError(
@@ -109,29 +151,16 @@ def _check(a: Annotations, max_levels: int) -> None:
         raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")
 
 
-def _votes(
-    a: Annotations,
-    scored: NDArray[np.bool_],
-    level: Codes,
-    n_levels: int,
-    expected: Floats,
-    truth: TruthOfOthers,
-) -> tuple[Votes, Floats]:
-    """The votes on shared items, and what people say where a label is true (K, K)."""
+def _votes(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: int) -> Votes:
+    """The votes, of which nothing is known about the truth behind them."""
     N, M, K = len(a.items), len(a.annotators), len(a.labels)
     vote, label, share = np.arange(len(a.item)), a.y, np.ones(len(a.item))
     if a.soft:
         vote, label = np.nonzero(a.y)
         share = a.y[vote, label]
     counted = scored.astype(float)
-    given = np.bincount(label, share * counted[vote], K)
-    # One annotation more, spread evenly: a label that nobody gave is not impossible.
-    base_rate = (given + 1 / K) / (given.sum() + 1)
-    several = np.bincount(a.item, minlength=N) > 1
-    known = several[a.item[vote]] & scored[vote]
-    habits = _habits(expected, [t[vote[known]] for t in truth], label[known], share[known])
-    all_say, earlier_say = (np.einsum("bc,bc->b", t[vote], habits[:, label].T) for t in truth)
-    votes = Votes(
+    nothing = np.zeros(len(vote))
+    return Votes(
         item=a.item,
         annotator=a.annotator,
         level=level,
@@ -139,12 +168,28 @@ def _votes(
         vote=vote,
         label=label,
         share=share,
-        all_say=all_say,
-        earlier_say=earlier_say,
-        base_rate=base_rate,
+        all_say=nothing,
+        earlier_say=nothing,
+        base_rate=_base_rate(sums_by(label, share * counted[vote], K)),
         sizes=(N, M, n_levels),
     )
-    return votes.some(several), habits
+
+
+def _base_rate(given: Floats) -> Floats:
+    """How often labels are given; one annotation more, spread evenly, leaves none impossible."""
+    return (given + 1 / len(given)) / (given.sum() + 1)
+
+
+def _through_truth(
+    model: TruthModel, truth: TruthOfOthers, votes: Votes
+) -> tuple[TruthModel, Votes]:
+    """What people say where a label is true, and what that says of each vote."""
+    v, n = votes.vote, np.bincount(votes.item, minlength=votes.sizes[0])
+    known = (n > 1)[votes.item[v]] & (votes.scored[v] > 0)
+    truths = [t[v[known]] for t in truth]
+    habits = _habits(model.crowd, truths, votes.label[known], votes.share[known])
+    all_say, earlier_say = (np.einsum("bc,bc->b", t[v], habits[:, votes.label].T) for t in truth)
+    return model._replace(habits=habits), replace(votes, all_say=all_say, earlier_say=earlier_say)
 
 
 class _Found(NamedTuple):
@@ -169,7 +214,7 @@ def _learn_worth(
     chosen = worth.choose(pairs, parts, ridge, on_step)
     objective = Objective.of(votes)
     at, converged = worth.fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
-    plain = Learned(math.log(0.5), 0 * at.annotator, 0 * at.level, -math.inf)
+    plain = Learned(math.log(_ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     told = {"votes": plain, "learned": at}
     scored = votes.scored > 0
     losses = {name: float(np.mean(objective.losses(x)[scored])) for name, x in told.items()}
@@ -267,7 +312,7 @@ def _prior_weight(
         A = math.exp(log_weight) / u
         alpha = A[:, None] * P
         each = gammaln(A + total) - gammaln(A) - np.sum(gammaln(alpha + n) - gammaln(alpha), axis=1)
-        return float(np.sum(each)) + (log_weight - math.log(2)) ** 2 / 2
+        return float(np.sum(each)) + (log_weight - math.log(_USUAL_WEIGHT)) ** 2 / 2
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
 
@@ -281,7 +326,7 @@ def _people(crowd: Crowd, a: Annotations) -> People:
     return People(
         sums_by(a.annotator, right, M),
         sums_by(a.annotator, right * (1 - right), M),
-        given @ crowd.model.prior / n,
+        given @ crowd.prior / n,
     )
 
 

@@ -33,12 +33,14 @@ class TruthModel(NamedTuple):
     prior : (K,)
     confusion : (M, K, K), by annotator, truth and label said
     crowd : (K, K), what everybody together says, and so what is expected of somebody new
+    habits : (K, K), what those say (column) whose votes are predicted, where a label is true (row)
     correlation : c
     """
 
     prior: Floats
     confusion: Floats
     crowd: Floats
+    habits: Floats
     correlation: float
 
     def posterior(self, log_likelihood: Floats, n: Floats) -> Floats:
@@ -87,7 +89,8 @@ def learn_truth(
             best = min(best, (said.loss(sampled, correlation), strength, correlation))
     _, strength, correlation = best
     found = _dawid_skene(a, strength)
-    model = TruthModel(found["prior"], found["confusion"], found["crowd"], correlation)
+    prior, crowd = found["prior"], found["crowd"]
+    model = TruthModel(prior, found["confusion"], crowd, crowd, correlation)
     return model, _Said.learn(a, fold, strength).truth(items, correlation)
 
 

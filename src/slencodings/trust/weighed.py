@@ -1,0 +1,77 @@
+"""What a crowd says of its items, by what came with its annotations or by what they teach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from slencodings.aggregate import certainty
+from slencodings.annotations import Annotations, sums_by
+from slencodings.opinion import Floats, Opinion
+from slencodings.trust.crowd import Crowd, Evidence, conflict_of
+from slencodings.trust.learn_crowd import count_each, learn_crowd
+
+
+class Weighed(NamedTuple):
+    """A crowd and what it says.
+
+    Attributes
+    ----------
+    crowd : which answers; one that counts each annotation where reliability came, or none is shared
+    evidence : what the annotations of each item add up to
+    votes, truth : Opinion (N,), what people would say, and what is true
+    conflict : (N,), how far the votes contradict each other
+    weight : (R,), of each annotation, in units of the prior weight
+    reliability : (M,), of each annotator: how often right above chance, or what came
+    source : of the weights; "alike" if no two annotations can be compared
+    """
+
+    crowd: Crowd
+    evidence: Evidence
+    votes: Opinion
+    truth: Opinion
+    conflict: Floats
+    weight: Floats
+    reliability: Floats
+    source: Literal["given", "learned", "alike"]
+
+
+def weigh(
+    annotations: Annotations,
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Weighed:
+    """Weigh annotations by the reliability that came with them; else by what the crowd teaches.
+
+    Where no item has two annotations there is nothing to learn, and each is one count. `seed` and
+    `progress` are as in `learn_crowd`.
+    """
+    a = annotations
+    if a.reliability is not None:
+        c = certainty(a)
+        crowd, weight = count_each(a), c / (1 - c)  # smoothing keeps c below 1
+        n = np.bincount(a.annotator, minlength=len(a.annotators))
+        reliability = sums_by(a.annotator, a.reliability, len(n)) / np.maximum(n, 1)
+        evidence = crowd.evidence(a)._replace(votes=a.sums(weight))
+        return _weighed(crowd, evidence, weight, reliability, "given")
+    if np.any(np.bincount(a.item, minlength=1) > 1):
+        crowd = learn_crowd(a, rng=seed, progress=progress)
+        skill = np.clip(np.nan_to_num(crowd.above_chance, nan=0.0), 0, 1)
+        return _weighed(crowd, crowd.evidence(a), crowd.annotation_worth(a), skill, "learned")
+    crowd, everybody = count_each(a), np.ones(len(a.annotators))
+    return _weighed(crowd, crowd.evidence(a), crowd.annotation_worth(a), everybody, "alike")
+
+
+def _weighed(
+    crowd: Crowd,
+    evidence: Evidence,
+    weight: Floats,
+    reliability: Floats,
+    source: Literal["given", "learned", "alike"],
+) -> Weighed:
+    votes, truth = crowd.votes_of(evidence), crowd.truth_of(evidence)
+    conflict = conflict_of(evidence.votes)
+    return Weighed(crowd, evidence, votes, truth, conflict, weight, reliability, source)
