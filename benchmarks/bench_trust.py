@@ -24,7 +24,8 @@ from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import learn_trust
+from slencodings.trust.objective import Ridge
 
 OFF = {"by_annotator": False, "by_confidence": False, "meaning": False}
 METHODS: dict[str, dict[str, bool] | None] = {

@@ -19,7 +19,8 @@ from strategies import present
 import slencodings as sle
 from slencodings.aggregate import dawid_skene
 from slencodings.metrics import jsd
-from slencodings.trust import Ridge, learn_trust, sample_items
+from slencodings.trust import learn_trust, sample_items
+from slencodings.trust.objective import Ridge
 
 P = 2**31 - 1
 

@@ -19,8 +19,9 @@ from slencodings.aggregate.em import ballots_of, posterior
 from slencodings.annotations import Annotations
 from slencodings.progress import bar
 from slencodings.tables.roles import Reading
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import learn_trust
 from slencodings.trust.learn import learn_from_table
+from slencodings.trust.objective import Ridge
 
 ct = sys.modules["slencodings.aggregate.crowdtruth"]
 METHODS = [dawid_skene, one_coin, glad, crowdtruth, mace]

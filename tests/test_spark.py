@@ -29,7 +29,8 @@ from strategies import assert_close
 
 from slencodings import from_table, fuse_table
 from slencodings.tables import fuse_evidence
-from slencodings.trust import Ridge, learn_trust, sample_items
+from slencodings.trust import learn_trust, sample_items
+from slencodings.trust.objective import Ridge
 
 pyspark = pytest.importorskip("pyspark", reason="pip install 'slencodings[spark]'")
 pytestmark = [

@@ -15,7 +15,8 @@ from engines import LABELS, SKILLS, SOFT, crowd_table, without
 from polars.testing import assert_frame_equal
 
 from slencodings import from_table, fuse_table
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import learn_trust
+from slencodings.trust.objective import Ridge
 
 NAMED: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}

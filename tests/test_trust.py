@@ -16,8 +16,8 @@ from strategies import present
 import slencodings as sle
 from slencodings import Annotations
 from slencodings.datasets.rte import rte
-from slencodings.trust import Ridge, Trust, learn_trust, objective
-from slencodings.trust.objective import Learned, Parts
+from slencodings.trust import Trust, learn_trust, objective
+from slencodings.trust.objective import Learned, Parts, Ridge
 
 RIDGE = Ridge(annotator=0.5, level=0.2, meaning=0.7, scale=0.3)
 

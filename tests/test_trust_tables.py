@@ -34,7 +34,8 @@ from strategies import one_in
 
 from slencodings import Opinion, dense, from_table, fuse_table
 from slencodings.tables import fuse as tables
-from slencodings.trust import Ridge, Trust, learn_trust
+from slencodings.trust import Trust, learn_trust
+from slencodings.trust.objective import Ridge
 
 NAMED: Roles = {"item": "item", "annotator": "who", "label": "said"}
 STATED: Roles = NAMED | {"confidence": "sure"}
