@@ -50,18 +50,18 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         {"item": ["a", None, "b", None]},
         {},
         r"every annotation must name its item; 2 of 4 rows have none in column 'item', "
-        r"first at row 1 \(from 0\)\. Drop them",
+        r"first in row 2 of the data\. Drop them",
     ),
     "item is NaN": (
         {"item": [1.0, 2.0, NAN, 2.0]},
         {},
-        r"must name its item; 1 of 4 rows have none in column 'item', first at row 2",
+        r"must name its item; 1 of 4 rows have none in column 'item', first in row 3",
     ),
     "annotator is null": (
         {"who": ["ann", "bob", None, None]},
         {"annotator": "who"},
         r"every annotation must name its annotator; 1 of 4 rows have none in column 'who', first "
-        r"at row 2 \(from 0\), item 'b'\. Pass missing='drop' .* missing='trust'",
+        r"in row 3 of the data, item 'b'\. Pass missing='drop' .* missing='trust'",
     ),
     "items of lists": (
         {},
@@ -71,36 +71,36 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "confidence is null": (
         {"doubt": [0.0, None, 0.1, None]},
         {"confidence": "doubt"},
-        r"`confidence` must be there for every annotation; 1 of 4 rows have none, first at row 1 "
-        r"\(from 0\), item 'a'\. Pass missing='drop' to leave them out, missing='trust'",
+        r"`confidence` must be there for every annotation; 1 of 4 rows have none, first in row 2 "
+        r"of the data, item 'a'\. Pass missing='drop' to leave them out, missing='trust'",
     ),
     "confidence is NaN": (
         {"doubt": [0.0, 0.1, NAN, 0.3]},
         {"confidence": "doubt"},
-        r"`confidence` must be there for every annotation; 1 of 4 rows have none, first at row 2",
+        r"`confidence` must be there for every annotation; 1 of 4 rows have none, first in row 3",
     ),
     "reliability is NaN": (
         {"doubt": [NAN, 0.1, NAN, 0.3]},
         {"reliability": "doubt"},
-        r"`reliability` must be there for every annotation; 2 of 4 rows have none, first at row 0",
+        r"`reliability` must be there for every annotation; 2 of 4 rows have none, first in row 1",
     ),
     "uncertainty out of range": (
         {"doubt": [0.0, 0.5, 1.5, 9.0]},
         {"uncertainty": "doubt", "annotator": "who"},
         r"`uncertainty` must lie in \[0, 1\]; 1 of 4 rows do not in column 'doubt', first 1\.5 at "
-        r"row 2 \(from 0\), item 'b', annotator 'ann'\. .*confidence_scale=\(1, 5\)",
+        r"row 3 of the data, item 'b', annotator 'ann'\. .*confidence_scale=\(1, 5\)",
     ),
     "confidence out of range": (
         {"doubt": [3.0, 0.0, 5.0, 6.0]},
         {"confidence": "doubt", "confidence_scale": (1, 5)},
         r"`confidence` must lie in \[1, 5\]; 1 of 4 rows do not in column 'doubt', first 0\.0 at "
-        r"row 1 .*Name the ends of the scale",
+        r"row 2 .*Name the ends of the scale",
     ),
     "reliability out of range": (
         {"doubt": [-0.25, float("inf"), 0.5, 0.5]},
         {"reliability": "doubt"},
         r"`reliability` must lie in \[0, 1\]; 2 of 4 rows do not in column 'doubt', first -0\.25 "
-        r"at row 0 .*Map a score such as kappa first: clip it",
+        r"in row 1 .*Map a score such as kappa first: clip it",
     ),
     "a number out of range": (
         {},
@@ -127,7 +127,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         {},
         {"reliability": {"ann": 1.0}, "annotator": "who"},
         r"`reliability` must know every annotator; 1 of 4 rows are by one that it does not, first "
-        r"at row 1 \(from 0\), item 'a', annotator 'bob'\. Pass missing='drop'",
+        r"in row 2 of the data, item 'a', annotator 'bob'\. Pass missing='drop'",
     ),
     "a mapping of another type": (
         {},
@@ -163,7 +163,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         {},
         {"labels": ["no", "maybe"]},
         r"column 'said' must hold one of labels=\['no', 'maybe'\]; 1 of 4 rows do not, first 'yes' "
-        r"at row 0 \(from 0\), item 'a'\. Add what is missing to labels, or leave labels out",
+        r"in row 1 of the data, item 'a'\. Add what is missing to labels, or leave labels out",
     ),
     "labels of another type": (
         {},
@@ -226,26 +226,26 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "a negative probability": (
         {"p": [-0.2, 0.5, -1.0, None], "q": [1.2, 0.5, 2.0, None]},
         {"label": ["p", "q"]},
-        r"probabilities must not be negative; 2 of 4 rows have one in \['p', 'q'\], first at row 0 "
-        r"\(from 0\), item 'a'\. Scores such as logits need a softmax",
+        r"probabilities must not be negative; 2 of 4 rows have one in \['p', 'q'\], first in row 1 "
+        r"of the data, item 'a'\. Scores such as logits need a softmax",
     ),
     "probabilities that do not sum to one": (
         {"list": [[0.2, 0.8], [0.5, 0.51], [float("inf"), 0.0], None]},
         {"label": "list"},
-        r"the probabilities of 'list' must sum to 1; 2 of 4 rows do not, first at row 1 "
-        r"\(from 0\), item 'a'\. Divide each row by its sum",
+        r"the probabilities of 'list' must sum to 1; 2 of 4 rows do not, first in row 2 "
+        r"of the data, item 'a'\. Divide each row by its sum",
     ),
     "a missing probability": (
         {"p": [0.2, None, NAN, None]},
         {"label": ["p", "q"]},
         r"the 2 probabilities of \['p', 'q'\] must all be there, or none; 2 of 4 rows lack some, "
-        r"first at row 1 .* Fill them with 0",
+        r"first in row 2 .* Fill them with 0",
     ),
     "ragged lists": (
         {"list": [[0.2, 0.8], [1.0], [0.5, 0.25, 0.25], []]},
         {"label": "list"},
         r"the lists in column 'list' must be equally long; the longest has 3 values, 3 rows have "
-        r"fewer, first 2 at row 0 \(from 0\)\. Write 0 .* null where there is no annotation",
+        r"fewer, first 2 in row 1 of the data\. Write 0 .* null where there is no annotation",
     ),
     "base rates that are no lists": (
         {},
@@ -266,13 +266,13 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         {"a": [0.5, None, NAN, 0.5]},
         {"base_rate": ["a", "b"], "labels": WORDS},
         r"`base_rate` must be there for every row; 2 of 4 rows lack some in \['a', 'b'\], first at "
-        r"row 1 \(from 0\), item 'a'\. Fill them with 1/2",
+        r"row 2 of the data, item 'a'\. Fill them with 1/2",
     ),
     "base rates that do not sum to one": (
         {"a": [0.5, 0.5, -0.5, 0.5], "b": [0.5, 0.6, 1.5, 0.5]},
         {"base_rate": ["a", "b"], "labels": WORDS},
         r"`base_rate` must not be negative and must sum to 1; 2 of 4 rows do not in \['a', 'b'\], "
-        r"first at row 1 .*Divide each row by its sum",
+        r"first in row 2 .*Divide each row by its sum",
     ),
     "base rates in words": (
         {},

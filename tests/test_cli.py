@@ -69,7 +69,9 @@ def refused(sle: Sle, *args: str, **how: Any) -> str:
     assert run.code == 1, run.err
     assert run.out == ""
     assert sorted(os.listdir()) == before
-    told = [line for line in run.err.splitlines() if line.split()[0] not in ("columns", "read")]
+    told = [
+        line for line in run.err.splitlines() if line.split()[0] not in ("columns", "read", "note")
+    ]
     assert len(told) == 1, run.err
     assert "Traceback" not in run.err
     return told[0]
@@ -306,16 +308,16 @@ BAD_CSV = {
     "binary": (b"\x7fELF\x00\x01\x02", r"binary file of another kind.*Export it"),
     "words": (
         b"item,label,confidence\na,x,high\nb,y,low\n",
-        r"'confidence' must hold numbers; 2 rows do not, first 'high' at row 0.*Map its words",
+        r"'confidence' must hold numbers; 2 rows do not, first 'high' in row 1.*Map its words",
     ),
     "out of range": (
         b"item,label,confidence\na,x,4\nb,y,1\n",
-        r"--confidence must lie in \[0, 1\]; 1 of 2 rows do not.*first 4.0 at row 0 \(from 0\)"
+        r"--confidence must lie in \[0, 1\]; 1 of 2 rows do not.*first 4.0 in row 1 of the data"
         r".*--confidence-scale 1-5",
     ),
     "missing numbers": (
         b"item,annotator,label,reliability\na,u,x,1\nb,v,y,\n",
-        r"--reliability must be there.*1 of 2 rows have none, first at row 1 \(from 0\), item "
+        r"--reliability must be there.*1 of 2 rows have none, first in row 2 of the data, item "
         r"'b', annotator 'v'. Pass --missing drop .*--missing trust",
     ),
     "missing item": (b"item,label\n,x\nb,y\n", r"must name its item; 1 of 2 rows have none"),
@@ -345,8 +347,8 @@ DAMAGED = {
     "key twice.jsonl": (b'{"item": 1, "item": 2, "label": 3}\n', r"line 1.*duplicate key"),
     "mixed.jsonl": (
         b'{"item": 1, "label": "x"}\n{"item": "1", "label": "y"}\n',
-        r"'item' must hold values of one type; 1 rows with numbers, first 1 at row 0 \(from 0\)"
-        r'; 1 rows with text, first "1" at row 1',
+        r"'item' must hold values of one type; 1 row with numbers, first 1 in row 1 of the data"
+        r'; 1 row with text, first "1" in row 2',
     ),
     "cut.json": (b'[{"item": 1, "label": 2},', r"cut.json is cut off: a JSON array ends with \]"),
     "words.jsonl": (b'{"item": 1, "label": ["x", "y"]}\n', r"as JSONL: .*'x'.*DOUBLE"),

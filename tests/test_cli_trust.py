@@ -349,7 +349,7 @@ def test_a_place_that_cannot_keep_trust_is_refused_before_any_work(
 
 ALONE = r"some item needs two; 2 annot.*alone on its item. Pass --trust none to fuse without learn"
 UNKNOWN = (
-    r"labels that trust was learned for, 'a', 'b', 'c'; 1 of 2 rows do not, first 'z' at row 1"
+    r"labels that trust was learned for, 'a', 'b', 'c'; 1 of 2 rows do not, first 'z' in row 2"
 )
 ONE_FOR_ALL = r"1, 2, 3; none came. Pass --confidence COLUMN, or one for all: --confidence 3"
 

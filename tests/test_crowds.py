@@ -87,11 +87,11 @@ def test_gold_is_a_column_columns_or_a_file(here, gold, truth):
 def test_gold_that_makes_no_sense_is_told(here):
     (here / "other.csv").write_text("item,label\np1,maybe\n")
     cases = {
-        "worker": "must say the same in all rows of an item; 2 items have several, first 'p1'",
+        "worker": "must say the same in all rows of an item; of 2 items there are several",
         "p_no": "labels that nobody gave, first '0.2'",
         "p_no,p_yes,trust": "needs a column for each of the 2 labels, in their order; 3 came",
         "missing.csv": "must be a column, columns with commas, or a file; 'missing.csv' came",
-        "other.csv": "1 labels that nobody gave, first 'maybe'.*--labels A,B",
+        "other.csv": "1 label that nobody gave, first 'maybe'.*--labels A,B",
     }
     for gold, words in cases.items():
         with pytest.raises(ValueError, match=words):
@@ -105,7 +105,7 @@ def test_rows_without_numbers_are_an_error_or_dropped(here):
     told, say = notes()
     crowd = read_crowd("gaps.csv", columns=ROLES, missing="drop", say=say)
     assert len(crowd.annotations.item) == 5
-    assert "note 1 rows have no sure or trust and are left out" in told
+    assert "note 1 row without sure or trust left out (--missing drop)" in told
 
 
 def test_weighing_uses_what_the_file_tells_or_learns_it(here):

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from flat import encode_file
 
 import slencodings
 from slencodings.files import write as files
-from slencodings.files.write import replacing
+from slencodings.files.write import disk_errors, replacing, write_rows
 
 
 def read_back(path: Path) -> Table:
@@ -161,7 +162,7 @@ def test_na_is_a_label_and_no_number(tmp_path: Path):
     assert about["labels"] == ["NA", "no"]
     assert result["belief_NA"][0] > 0
     assert result["belief_no"][0] == 0
-    assert "note 1 rows have no label; their items are kept" in said
+    assert "note 1 row without a label; their items are kept" in said
 
 
 def test_what_was_done_is_said(tmp_path: Path):
@@ -354,3 +355,19 @@ def test_the_scratch_folder_is_gone_afterwards(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(ValueError, match="no column"):
         encode(tmp_path, b"a,b\n1,2\n", "bad.csv")
     assert names(scratch) == []
+
+
+def test_a_page_or_rows_for_which_there_is_no_room_say_what_to_do(tmp_path: Path):
+    target = tmp_path / "rows.csv"
+    target.write_text("before")
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most[1]))
+    try:
+        with pytest.raises(OSError, match=r"rows.csv could not be written: File too large. What"):
+            write_rows([{"item": n} for n in range(1000)], str(target), {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert target.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(PermissionError), disk_errors():  # What is none of the disk's stays itself.
+        raise PermissionError(13, "Permission denied")

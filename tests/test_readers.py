@@ -27,6 +27,14 @@ from slencodings.tables.roles import USUAL_NAMES, Reading, choose_columns, find_
         (["notes", "text", "user_id", "class"], ("text", "user_id", "class")),
         (["text", "item", "label", "rating"], ("item", None, "label")),
         (["answer", "label", "item"], ("item", None, "label")),
+        (["id", "text", "reviewer", "category"], ("id", "reviewer", "category")),
+        (["uid", "email", "labels"], ("uid", "email", "labels")),
+        (["filename", "rater", "target"], ("filename", "rater", "target")),
+        (["url", "coder", "tag"], ("url", "coder", "tag")),
+        (
+            ["Email Address", "Item ID", "Your label", "Answer"],
+            ("Item ID", "Email Address", "Answer"),
+        ),
     ],
 )
 def test_usual_names_are_found_in_any_spelling_and_the_likeliest_wins(
@@ -41,6 +49,10 @@ def test_usual_names_are_found_in_any_spelling_and_the_likeliest_wins(
     [
         ("Confidence", "confidence"),
         ("certainty", "confidence"),
+        ("conf", "confidence"),
+        ("confidence_score", "confidence"),
+        ("sure", "confidence"),
+        ("How sure are you?", "confidence"),
         ("doubt", "uncertainty"),
         ("Reliability", "reliability"),
         ("trust", "reliability"),
@@ -116,6 +128,23 @@ def test_a_given_text_is_a_column_if_there_is_one_and_else_a_number_or_a_list(
 def test_a_missing_column_names_those_there_are_and_the_nearest():
     with pytest.raises(ValueError, match=r"no column 'lable'.*'item', 'label'.*label='label'"):
         choose_columns(["item", "label"], Reading(label="lable"))
+
+
+def test_a_column_that_nothing_is_like_is_not_guessed():
+    with pytest.raises(ValueError, match=r"no column 'foo' for `label`; .*'item', 'label'\.$"):
+        choose_columns(["item", "label"], Reading(label="foo"))
+    with pytest.raises(ValueError, match=r"no column 'LABLE'.* Did you mean label='label'\?$"):
+        choose_columns(["item", "label"], Reading(label="LABLE"))
+
+
+def test_columns_that_nobody_uses_are_named_in_one_note():
+    notes: list[tuple[str, str]] = []
+    names = ["item", "label", "category", "gold", "time"]
+    choose_columns(names, Reading(), used=["gold"], say=lambda *note: notes.append(note))
+    assert notes == [
+        ("columns", "item = item, label = label"),
+        ("note", "not used: 'category', 'time'"),
+    ]
 
 
 CONTENTS = {
@@ -241,8 +270,8 @@ def test_json_numbers_are_not_rounded_when_the_first_of_them_are_whole(tmp_path:
 def test_ids_that_are_numbers_here_and_text_there_are_refused(tmp_path: Path, late: int):
     text = '{"item": 1}\n' * (1 + late) + '{"item": "1"}\n{"item": null}\n'
     message = (
-        rf"column 'item' must hold values of one type; {1 + late} rows with numbers, first 1 at "
-        rf'row 0 \(from 0\); 1 rows with text, first "1" at row {1 + late} \(from 0\) came. Write'
+        rf"column 'item' must hold values of one type; {1 + late:,} rows? with numbers, first 1 in "
+        rf'row 1 of the data; 1 row with text, first "1" in row {2 + late} of the data came. Write'
     )
     with pytest.raises(ValueError, match=message):
         rows_of(tmp_path / "a.jsonl", text)
@@ -302,6 +331,6 @@ def test_other_words_in_a_column_of_numbers_are_counted_and_shown():
         table = connection.sql("FROM (VALUES ('0.5'), ('high'), ('low'), ('NA')) AS t(sure)")
         with pytest.raises(
             ValueError,
-            match=r"column 'sure' must hold numbers; 2 rows do not, first 'high' at row 1 \(from 0",
+            match=r"column 'sure' must hold numbers; 2 rows do not, first 'high' in row 2 of the",
         ):
             typed(table, ["sure"])

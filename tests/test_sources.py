@@ -218,6 +218,7 @@ def test_marks_of_other_programs_and_empty_files_are_left_out(here: Path):
         ("empty", r"there is no file that ends in .csv, .*also .gz\) in 'empty'. Name one"),
         ("hollow", r"there is no data in 'hollow'; at least a header and one row are needed"),
         (["crowd.tsv", "crowd.cvs"], r"there is no file 'crowd.cvs'. Did you mean 'crowd.tsv'\?"),
+        ("link.csv", r"'link.csv' is a link to 'gone.csv', which is not there\.$"),
         (["crowd.tsv", "s3://a/b.csv"], r"all be on this machine, or none; 's3://a/b.csv' is not"),
     ],
 )
@@ -225,6 +226,7 @@ def test_sources_that_are_not_there_say_so(here: Path, source: Any, message: str
     (here / "empty").mkdir()
     (here / "hollow").mkdir()
     (here / "hollow/a.csv").touch()
+    (here / "link.csv").symlink_to("gone.csv")
     write(here / "crowd.tsv", ROWS)
     with pytest.raises((OSError, ValueError), match=message):
         encode(source)

@@ -393,7 +393,7 @@ def test_a_mapping_may_know_thousands_of_annotators(engine: Engine) -> None:
     del skill["w74"]
     with pytest.raises(
         ValueError,
-        match=r"1 of 200 rows are by one that it does not, first at row 2 \(from 0\), item 2",
+        match=r"1 of 200 rows are by one that it does not, first in row 3 of the data, item 2",
     ):
         fuse_table(table, **NAMED, annotator="who", reliability=skill)
 

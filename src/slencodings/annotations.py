@@ -202,9 +202,14 @@ class Annotations:
         return r[self.annotator] if len(r) == M else r
 
 
+def counted(n: int, noun: str) -> str:
+    """For a sentence: "1 row", "2,000 rows"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def by_annotators(n: int | None) -> str:
     """For a sentence: " by 3 annotators", or nothing where they are not told apart."""
-    return "" if n is None else f" by {n:,} annotator{'s' * (n != 1)}"
+    return "" if n is None else f" by {counted(n, 'annotator')}"
 
 
 def sums_by(group: Codes, value: Floats, size: int = 0) -> Floats:

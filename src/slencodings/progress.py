@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -9,8 +10,20 @@ from functools import partial
 
 import typer
 
+# What makes a terminal do something: all control characters but the end of a line and the tab.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 Say = Callable[[str, str], None]
 Progress = Callable[[str, float, float | None, str], None]
+
+
+def printable(text: str) -> str:
+    """Text from data as a terminal can be given it: what would steer that is spelled out.
+
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 @contextmanager
@@ -22,7 +35,7 @@ def notes(quiet: bool, verbose: bool = True) -> Generator[tuple[Say, Progress]]:
 
     def say(what: str, text: str) -> None:
         if not quiet and (verbose or what != "detail"):
-            show(f"{what:<8} {text}")
+            show(printable(f"{what:<8} {text}"))
 
     if quiet or not sys.stderr.isatty():
         show = partial(typer.echo, err=True)

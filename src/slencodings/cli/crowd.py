@@ -7,10 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
 from slencodings.cli import options as o
-from slencodings.cli.terminal import show
+from slencodings.cli.terminal import echo, show
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
@@ -115,9 +113,9 @@ def compare(
         read.say("note", note)
 
     def shown() -> None:
-        typer.echo(head(found.about) + "\n")
+        echo(head(found.about) + "\n")
         show(*columns(found.rows), SPARE)
-        typer.echo("\n" + "\n".join(lessons(found.rows)))
+        echo("\n" + "\n".join(lessons(found.rows)))
 
     return Found(found.rows, found.about._asdict() | {"notes": found.notes}, shown)
 
@@ -142,7 +140,7 @@ def reliability(
         progress=lambda done, total: read.progress("estimating", done, total, "fits"),
     )
     about = {"notes": roster.notes, "seed": seed or 0}
-    return Found(roster.to_rows(), about, lambda: typer.echo(str(roster)))
+    return Found(roster.to_rows(), about, lambda: echo(str(roster)))
 
 
 @on_a_crowd
@@ -188,7 +186,7 @@ def triage(
     about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal}
 
     def shown() -> None:
-        typer.echo(found.summary() + "\n")
+        echo(found.summary() + "\n")
         show(*found.table(limit), ("uncertainty after", "by whom"))
 
     return Found(found.to_rows(), about | {"seed": seed or 0}, shown)

@@ -14,7 +14,7 @@ from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, reliability, report, triage
 from slencodings.cli.encode import command as encode
 from slencodings.cli.train import evaluate, train
-from slencodings.progress import notes
+from slencodings.progress import notes, printable
 
 app = typer.Typer(
     add_completion=False,
@@ -107,7 +107,7 @@ def _fail(error: Exception, command: Any) -> NoReturn:
         traceback.print_exception(error)
     known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
     text = o.in_options(str(error), command) if known else f"{type(error).__name__}: {error}"
-    typer.echo(f"error: {text}", err=True)
+    typer.echo(printable(f"error: {text}"), err=True)
     if not known:
         typer.echo("This should not happen; -v shows where it came from.", err=True)
     sys.exit(1)

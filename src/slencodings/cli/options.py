@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import inspect
+import io
 import re
 import shlex
 from collections.abc import Callable, Iterable
@@ -97,7 +98,11 @@ def _typed(value: Any, option: Any) -> str:
     if isinstance(value, tuple):
         return "-".join(f"{end:g}" for end in cast("tuple[float, ...]", value))
     listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-    return shlex.quote(",".join("..." if word is ... else str(word) for word in listed))
+    typed = ["..." if word is ... else str(word) for word in listed]
+    # What has a comma itself stands in double quotes, as `words` reads it.
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(typed)
+    return shlex.quote(line.getvalue())
 
 
 # The options in the order of the help: files, columns, what they mean, opinions, how to run.

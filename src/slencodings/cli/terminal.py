@@ -6,6 +6,13 @@ from collections.abc import Sequence
 
 import typer
 
+from slencodings.progress import printable
+
+
+def echo(text: str) -> None:
+    """Print text, of which some may come from data."""
+    typer.echo(printable(text))
+
 
 def show(heads: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequence[str] = ()) -> None:
     """Print a table, on a terminal as wide as that is: first the spare columns give way.
@@ -16,6 +23,7 @@ def show(heads: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequence[s
     from rich.table import Table
     from rich.text import Text
 
+    heads, cells = [printable(h) for h in heads], [[printable(c) for c in row] for row in cells]
     console = Console()
     # A pipe has no width to keep to.
     room = console.width if console.is_terminal else 10_000
@@ -37,4 +45,4 @@ def show(heads: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequence[s
     console.print(table)
     if len(kept) < len(heads):
         hidden = ", ".join(head for k, head in enumerate(heads) if k not in kept)
-        typer.echo(f"(not shown for want of room: {hidden}; -o FILE has all)")
+        echo(f"(not shown for want of room: {hidden}; -o FILE has all)")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slencodings.annotations import Annotations, by_annotators
+from slencodings.annotations import Annotations, by_annotators, counted
 from slencodings.choices import Format
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.locate import Connection, Source, locate, read_tool
@@ -18,7 +18,7 @@ from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of
+from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of, plainly
 
 
 class Crowd(NamedTuple):
@@ -59,7 +59,8 @@ def read_crowd(
 
         def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
-                rows, reading = read(connection, found, asked, say=say, step=step)
+                used = [name.strip() for name in (gold or "").split(",")] + [gold or ""]
+                rows, reading = read(connection, found, asked, used=used, say=say, step=step)
                 step("checking", None, "")
                 a = read_annotations(_complete(rows, reading, say), reading)
             if reading.confidence_scale is None and a.stated is not None:
@@ -67,8 +68,8 @@ def read_crowd(
             people = by_annotators(len(a.annotators) if a.named else None)
             say(
                 "read",
-                f"{found.name}: {len(a.item):,} annotations of {len(a.items):,} items"
-                f"{people}, {len(a.labels):,} labels",
+                f"{found.name}: {counted(len(a.item), 'annotation')} of "
+                f"{counted(len(a.items), 'item')}{people}, {counted(len(a.labels), 'label')}",
             )
             truth = None
             if gold is not None:
@@ -87,7 +88,8 @@ def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
     kept = crowd.filter(" AND ".join(there))
     (before,), (after,) = (rows.aggregate("count(*)").fetchall()[0] for rows in (crowd, kept))
     if before > after:
-        say("note", f"{before - after:,} rows have no {' or '.join(numbers)} and are left out")
+        rows = counted(before - after, "row")
+        say("note", f"{rows} without {' or '.join(numbers)} left out (--missing drop)")
     return kept
 
 
@@ -141,7 +143,7 @@ def _placed(
     if soft and len(columns) != K:
         raise ValueError(
             f"--gold needs a column for each of the {K} labels, in their order; "
-            f"{len(columns)} came. The labels are {', '.join(map(str, a.labels))}."
+            f"{len(columns)} came. The labels are {', '.join(map(plainly, a.labels))}."
         )
     place = {name: n for n, name in enumerate(a.items.tolist())}
     named = ", ".join(map(quote, [item, *columns]))
@@ -150,14 +152,14 @@ def _placed(
     several = [name for name, n in Counter(row[0] for row in rows).items() if n > 1]
     if one and several:
         raise ValueError(
-            f"--gold must say the same in all rows of an item; {len(several)} items have "
-            f"several, first {min(several)!r}."
+            f"--gold must say the same in all rows of an item; of {counted(len(several), 'item')} "
+            f"there are several, first {min(several)!r}."
         )
     names = {name: k for k, name in enumerate(a.labels.tolist())}
     strange = sorted({row[1] for row in rows if not soft} - names.keys())
     if strange:
         raise ValueError(
-            f"--gold has {len(strange)} labels that nobody gave, first {strange[0]!r}. "
+            f"--gold has {counted(len(strange), 'label')} that nobody gave, first {strange[0]!r}. "
             "Name all labels that there are: --labels A,B,..."
         )
     truth = np.zeros((N, K))

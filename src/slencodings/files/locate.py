@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import json
 import re
@@ -19,6 +18,7 @@ import duckdb
 from slencodings.choices import Format, TableFormat
 from slencodings.files import exports
 from slencodings.progress import Say
+from slencodings.tables.roles import nearest
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
@@ -155,9 +155,13 @@ def _one(name: str, folder: Path) -> Source:
 def _check_there(path: Path) -> None:
     if path.exists():
         return
+    if path.is_symlink():
+        raise FileNotFoundError(
+            f"{str(path)!r} is a link to {str(path.readlink())!r}, which is not there."
+        )
     here = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, here, 1)
-    meant = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+    near = nearest(path.name, here)
+    meant = f" Did you mean {str(path.with_name(near))!r}?" if near else ""
     raise FileNotFoundError(f"there is no file {str(path)!r}.{meant}")
 
 

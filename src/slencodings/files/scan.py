@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import duckdb
 
+from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
 from slencodings.files.locate import SUFFIXES, Connection, Source, is_store
 from slencodings.files.write import literal
@@ -49,12 +50,14 @@ def read(
     reading: Reading,
     *,
     trusted: bool = False,
+    used: Sequence[str] = (),
     say: Say,
     step: Step,
 ) -> tuple[Relation, Reading]:
     """The columns that play a role, as a relation, and the reading that says which they are.
 
     `trusted`: trust says how reliable annotators are, so a column of that is not looked for.
+    `used`: columns that are read for something else, such as gold.
     """
     size = sum(Path(file).stat().st_size for file in source.files) if source.local else None
     step("reading", size and size / 1e6, "MB")
@@ -66,7 +69,7 @@ def read(
                 f"sums. Its opinions: sle encode {shlex.quote(name)} -o OUT"
             )
     table = scan(connection, source, reading.format)
-    reading = choose_columns(table.names, reading, trusted=trusted, say=say)
+    reading = choose_columns(table.names, reading, trusted=trusted, used=used, say=say)
     numbers = number_columns(reading)
     relation = table.pick([name for _, name in reading.wanted], numbers)
     if table.format != "parquet":
@@ -399,12 +402,13 @@ def _from_json(relation: Relation, numbers: Sequence[str]) -> Relation:
 def _mixed(relation: Relation, name: str) -> str:
     words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
     x = quote(name)
-    rows = relation.project(f"row_number() OVER () - 1 AS row, {x} AS x, json_type({x}) AS type")
+    rows = relation.project(f"row_number() OVER () AS row, {x} AS x, json_type({x}) AS type")
     found = rows.filter("type <> 'NULL'").aggregate(
         "type, count(*), min(row), arg_min(x, row)", "type"
     )
     came = [
-        f"{count} rows with {words.get(type, 'numbers')}, first {value} at row {row} (from 0)"
+        f"{counted(count, 'row')} with {words.get(type, 'numbers')}, first {value} in row {row} of "
+        "the data"
         for type, count, row, value in sorted(found.fetchall(), key=lambda kind: kind[2])
     ]
     return (
@@ -429,14 +433,15 @@ def typed(relation: Relation, numbers: Sequence[str]) -> Relation:
         number = f"TRY_CAST({text} AS DOUBLE)"
         wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
         numbered = relation.project(
-            f"row_number() OVER () - 1 AS row, {text} AS value, {wrong} AS wrong"
+            f"row_number() OVER () AS row, {text} AS value, {wrong} AS wrong"
         )
         bad = numbered.filter("wrong")
         count, row, value = bad.aggregate("count(*), min(row), arg_min(value, row)").fetchall()[0]
         if count:
             raise ValueError(
-                f"column {name!r} must hold numbers; {count} rows do not, first {value!r} at row "
-                f"{row} (from 0). Map its words to numbers first, or name another column."
+                f"column {name!r} must hold numbers; {counted(count, 'row')} do not, first "
+                f"{value!r} in row {row} of the data. Map its words to numbers first, or name "
+                "another column."
             )
         relation = relation.project(f"* REPLACE ({number} AS {text})")
     return relation

@@ -8,6 +8,7 @@ is nobody's any more. Where there are no locks, none is taken for dead.
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
@@ -42,6 +43,12 @@ WRITERS = {
 }
 
 AMOUNT = re.compile(r"\d+(\.\d+)? ?[KMGT]i?B", re.IGNORECASE)
+# No room, no more that one may have, too large, a broken disk.
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_WHAT_NOW = (
+    "What was there before is untouched. "
+    "Free some space, choose another place, or set TMPDIR for scratch files."
+)
 _FAILED_WRITE = re.compile(r'Could not write file \\?"(.*?)\\?": ([^"]+)')
 
 
@@ -90,19 +97,20 @@ def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
 
 
 @contextmanager
-def disk_errors() -> Generator[None]:
+def disk_errors(target: str = "what was made") -> Generator[None]:
     """What goes wrong while writing, in words for people."""
     try:
         yield
+    except OSError as error:
+        if error.errno not in _DISK_ERRORS:
+            raise
+        raise OSError(f"{target} could not be written: {error.strerror}. {_WHAT_NOW}") from error
     except duckdb.Error as error:
         if not is_of_disk(error):
             raise
         found = _FAILED_WRITE.search(str(error))
         what = f"{found[1]} could not be written: {found[2]}" if found else "the disk is full"
-        raise OSError(
-            f"{what}. What was there before is untouched. "
-            "Free some space, choose another place, or set TMPDIR for scratch files."
-        ) from error
+        raise OSError(f"{what}. {_WHAT_NOW}") from error
 
 
 def is_of_disk(error: duckdb.Error) -> bool:
@@ -167,9 +175,8 @@ def literal(text: str) -> str:
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """A new file to fill, which replaces `path` at the end, or is gone if that fails."""
-    # A link stays a link, and what it points to is replaced.
-    path = path.resolve()
-    with scratch_file(path) as new:
+    name, path = str(path), path.resolve()  # A link stays, and what it points to is replaced.
+    with disk_errors(name), scratch_file(path) as new:
         yield new
         with new.open("rb") as file:
             os.fsync(file.fileno())

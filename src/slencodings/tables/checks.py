@@ -184,7 +184,7 @@ def _where(frame: Frame, flaw: Flaw) -> str:
     found = frame.filter(flaw.condition)
     row = engines.small((found.sort(ROW) if ROW in names else found).head(1))
     value = [repr(row[flaw.shown][0])] if flaw.shown else []
-    at = [f"at row {row[ROW][0]} (from 0)"] if ROW in row else []
+    at = [f"in row {row[ROW][0] + 1} of the data"] if ROW in row else []
     ids = {"item": row[ITEM][0], "annotator": row.get(ANNOTATOR, [None])[0]}
     named = [f"{role} {v!r}" for role, v in ids.items() if v is not None and v == v]
     shown = ", ".join([*([" ".join(value + at)] if value + at else []), *named])

@@ -149,7 +149,7 @@ def list_length(frame: Frame, name: str) -> int:
     if least != most:
         others = (numbered(frame) or frame).filter(n != most)
         first, counted = small(others.head(1)), small(others.select(nw.len().alias("sle_n")))
-        at = f" at row {first[ROW][0]} (from 0)" if ROW in first else ""
+        at = f" in row {first[ROW][0] + 1} of the data" if ROW in first else ""
         raise ValueError(
             f"the lists in column {name!r} must be equally long; the longest has {most} values, "
             f"{counted['sle_n'][0]} rows have fewer, first {first['sle_n'][0]}{at}. "

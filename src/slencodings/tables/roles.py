@@ -15,12 +15,17 @@ from slencodings.choices import Duplicates, Format, Missing
 ROLES = ("item", "annotator", "label", "confidence", "uncertainty", "reliability")
 # The usual names of columns, the likeliest first; compared without case and punctuation.
 USUAL_NAMES = {
-    "item": "item task example unit instance sample document doc post image sentence question text",
-    "annotator": "annotator worker rater coder labeler labeller judge participant subject user",
-    "label": "label answer response annotation judgment judgement choice vote class rating",
-    "confidence": "confidence certainty sureness",
-    "uncertainty": "uncertainty doubt",
-    "reliability": "reliability trust skill",
+    "item": "item task example unit instance sample document doc post image id uid uuid guid idx "
+    "file path url uri sentence question text comment tweet message utterance",
+    "annotator": "annotator worker rater coder labeler labeller judge reviewer evaluator assessor "
+    "expert participant respondent subject contributor crowdworker turker annotatedby labeledby "
+    "labelledby reviewedby ratedby user email emailaddress useremail annotatoremail workeremail",
+    "label": "label answer response annotation judgment judgement choice vote class category "
+    "rating labels target tag verdict decision grade code",
+    "confidence": "confidence confidencescore confidencelevel confidencerating conf certainty "
+    "sureness sure howsure howconfident howsureareyou howconfidentareyou howcertainareyou",
+    "uncertainty": "uncertainty doubt unsure",
+    "reliability": "reliability trust trustscore skill",
 }
 NUMBERS = ("confidence", "uncertainty", "reliability")
 
@@ -92,12 +97,13 @@ def choose_columns(
     reading: Reading,
     *,
     trusted: bool = False,
+    used: Sequence[str] = (),
     say: Callable[[str, str], None] = lambda what, text: None,
 ) -> Reading:
     """The reading with a column, columns or a number for each role: as given, the rest by name.
 
-    What was chosen is said. With `trusted`, a column of reliability that nobody asked for is not:
-    trust says that.
+    What was chosen is said, and which columns are not `used` by anybody. With `trusted`, a column
+    of reliability that nobody asked for is not chosen: trust says that.
     """
     given = {role: _meant(role, spec, names) for role, spec in reading.columns.items()}
     taken = [name for spec in given.values() for name in columns_of(spec)]
@@ -125,6 +131,9 @@ def choose_columns(
     check_names(names, reading.wanted)
     played = reading.columns.items()
     say("columns", ", ".join(f"{r} = {', '.join(columns_of(spec)) or spec}" for r, spec in played))
+    taken = [left, *used, *(name for _, name in reading.wanted)]
+    if unused := [name for name in names if name not in taken]:
+        say("note", f"not used: {listed(unused)}")
     if left is not None:
         say("note", f"column {left!r} is not used: trust says how reliable annotators are")
     return reading
@@ -134,6 +143,16 @@ def listed(names: Sequence[str]) -> str:
     """Some names of columns; a file of another kind may have thousands, or a very long one."""
     shown = [repr(name if len(name) <= 60 else name[:60] + "...") for name in names[:20]]
     return ", ".join(shown) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def plainly(name: Any) -> str:
+    """A name as it is; in quotes where it has a comma or a space that would not be seen.
+
+    >>> [plainly(name) for name in ("yes", 3, "yes, but", " no")]
+    ['yes', '3', "'yes, but'", "' no'"]
+    """
+    text = str(name)
+    return repr(text) if "," in text or text != text.strip() or not text else text
 
 
 def _meant(role: str, spec: Any, names: Sequence[str]) -> Any:
@@ -167,10 +186,10 @@ def check_names(names: Sequence[Any], wanted: Sequence[tuple[str, Any]]) -> None
                 "have no such names, rename them first."
             )
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1) or names[:1]
+            near = nearest(name, names)
+            hint = f" Did you mean {role}={near!r}?" if near else ""
             raise ValueError(
-                f"there is no column {name!r} for `{role}`; the columns are "
-                f"{', '.join(map(repr, names))}. Did you mean {role}={near[0]!r}?"
+                f"there is no column {name!r} for `{role}`; the columns are {listed(names)}.{hint}"
                 if names
                 else f"there is no column {name!r} for `{role}`; the table has no columns named by "
                 "text."
@@ -180,6 +199,17 @@ def check_names(names: Sequence[Any], wanted: Sequence[tuple[str, Any]]) -> None
             "column names must differ by more than case, which some engines ignore; "
             f"{pair[0]!r} and {pair[1]!r} came. Rename one of them."
         )
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """The name that is written nearly so, in whatever case; None if none is.
+
+    >>> nearest("Lable", ["item", "label"]), nearest("foo", ["item", "label"])
+    ('label', None)
+    """
+    folded = {other.casefold(): other for other in reversed(names)}
+    near = difflib.get_close_matches(name.casefold(), list(folded), 1)
+    return folded[near[0]] if near else None
 
 
 def twins(names: Sequence[str]) -> tuple[str, str] | None:

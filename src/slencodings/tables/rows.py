@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
+from slencodings.annotations import counted
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import columns as col
 from slencodings.tables import engines
@@ -33,7 +34,7 @@ from slencodings.tables.engines import (
     UNCERTAINTY,
     Frame,
 )
-from slencodings.tables.roles import Reading
+from slencodings.tables.roles import Reading, plainly
 
 if TYPE_CHECKING:
     from slencodings.trust.value import Trust
@@ -313,9 +314,8 @@ def _count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
 
 def tell(rows: Rows, name: str, files: int, say: Callable[[str, str], None]) -> None:
     """Tell how much was read."""
-    K = len(rows.labels)
-    names = ", ".join(map(str, rows.labels[:10])) + (", ..." if K > 10 else "")
     several = f"{files:,} files, " if files > 1 else ""
-    say("read", f"{name}: {several}{rows.counts['rows']:,} rows, {K} labels: {names}")
-    if rows.counts["unlabelled"]:
-        say("note", f"{rows.counts['unlabelled']:,} rows have no label; their items are kept")
+    how_many = f"{counted(rows.counts['rows'], 'row')}, {counted(len(rows.labels), 'label')}"
+    say("read", f"{name}: {several}{how_many}: {engines.some(rows.labels, plainly)}")
+    if n := rows.counts["unlabelled"]:
+        say("note", f"{counted(n, 'row')} without a label; their items are kept")
