@@ -14,12 +14,15 @@ from slencodings import aggregate, metrics
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
 from slencodings.evaluation import Comparison, compare, methods, predictors
-from slencodings.evaluation.methods import methods_for
+from slencodings.evaluation.held_out import _deal
+from slencodings.evaluation.measure import Resampled
+from slencodings.evaluation.methods import Learner, methods_for
+from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
-from slencodings.trust import learn_trust
+from slencodings.trust import learn_crowd
 
 # Those that follow a summit by small steps end a little elsewhere if sums are rounded otherwise.
-NEARLY = {"SLE, learned": 1e-2, "GLAD": 1e-4, "SLE, GLAD": 1e-4}
+NEARLY = {"GLAD": 1e-4, "SLE, GLAD": 1e-4}
 
 
 def once(a):
@@ -45,14 +48,13 @@ NAMES = list(all_methods()[1])
 
 def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
     rng = np.random.default_rng(0)
-    assert len(NAMES) == 26
+    assert len(NAMES) == 25
     plain = list(methods_for(crowd(rng)))
-    assert {"Dawid-Skene", "SLE, kappa", "SLE, learned"} <= set(plain)
+    assert {"Dawid-Skene", "SLE, kappa", "learned crowd"} <= set(plain)
     assert not [name for name in plain if "confidence" in name or "given" in name]
     alone = list(methods_for(crowd(rng, M=1)))
     assert alone == [
-        "majority vote", "soft votes", "SLE, one count each", "SLE, full trust", "SLE, learned",
-        "learned crowd",
+        "majority vote", "soft votes", "SLE, one count each", "SLE, full trust", "learned crowd",
     ]  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
 @pytest.mark.parametrize("name", NAMES)
 def test_no_annotation_is_used_to_predict_itself(name, soft):
     a, known = all_methods(soft=soft)
-    fit = known[name](a)
+    fit = known[name](Learner(a))
     shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items))[a.item] > 1)
     before, moved = fit.reader.predict(a), False
     for q in shared[::7]:
@@ -78,7 +80,7 @@ def test_no_annotation_is_used_to_predict_itself(name, soft):
 )
 def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
     a, known = all_methods(soft=soft)
-    reader = known[name](a).reader
+    reader = known[name](Learner(a)).reader
     assert isinstance(reader, Counts)
     predicted, w = reader.predict(a), reader.weight(a)
     for q in range(0, len(a.item), 17):
@@ -86,8 +88,6 @@ def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
         if not rest.any():
             continue
         votes = w[rest] @ a.vectors[rest]
-        if name == "SLE, learned":
-            votes = votes @ present(reader.meaning)
         s = reader.prior
         expected = (votes + s * reader.base_rate) / (votes.sum() + s)
         np.testing.assert_allclose(predicted[q], expected, atol=1e-12)
@@ -97,11 +97,10 @@ def test_the_weights_are_those_of_the_targets():
     c, known = all_methods()
     for name in NAMES:
         if name.startswith("SLE"):
-            fit = known[name](c)
+            fit = known[name](Learner(c))
             reader = fit.reader
             assert isinstance(reader, Counts)
             E = c.sums(reader.weight(c))
-            E = E if reader.meaning is None else E @ reader.meaning
             T = E.sum(axis=1, keepdims=True) + 1
             np.testing.assert_allclose(fit.probability, (E + reader.base_rate) / T, atol=1e-9)
             np.testing.assert_allclose(present(fit.uncertainty), 1 / T[:, 0], atol=1e-9)
@@ -112,7 +111,7 @@ def test_the_weights_are_those_of_the_targets():
 def test_a_model_multiplies_what_the_others_said(name, soft):
     c, known = all_methods(soft=soft)
     a = methods.sure(c)
-    model = known[name](a).reader
+    model = known[name](Learner(a)).reader
     assert isinstance(model, Model)
     np.testing.assert_allclose(model.confusion.sum(axis=2), 1, atol=1e-9)
     truth, own = model.predict(a), model.predict_own(a, a)
@@ -179,49 +178,51 @@ def test_what_nobody_expected_teaches_no_habit():
 def test_scores_are_those_of_the_metrics_module():
     c = confident(np.random.default_rng(3), N=40, R=200)
     train, test = (c.rows(c.item % 2 == k) for k in (0, 1))
-    method = methods_for(train)["SLE, one count each"]
-    from slencodings.evaluation.held_out import _score
-
-    votes, direct, own, brier, agreement = _score(method, train, test)
+    fit = methods_for(train)["SLE, one count each"](Learner(train))
+    held_out = HeldOut(test, halves(test, np.random.default_rng(0)))
+    sums = score(predict(fit, train, held_out), test)
+    votes, direct, own, _, brier, agreement = sums
     each = metrics.held_out_log_loss(
         test.item, test.y, 1 / 3, n_labels=3, base_rate=methods.base_rate(train), each=True
     )
-    scored = ~np.isnan(each)
-    np.testing.assert_allclose(votes[scored], each[scored], atol=1e-12)
+    several = np.bincount(test.item, minlength=40) > 1
+    expected = np.bincount(test.item, np.nan_to_num(each), 40)
+    np.testing.assert_allclose(votes[several], expected[several], atol=1e-12)
     np.testing.assert_array_equal(direct, votes)
-    assert np.all((brier >= 0) & (brier <= 2))
-    assert set(agreement) <= {0, 1 / 3, 0.5, 1}
-    assert np.all(own > 0)
+    n = np.bincount(test.item, minlength=40)
+    assert np.all((brier >= 0) & (brier <= 2 * n))
+    assert np.all((agreement >= 0) & (agreement <= n))
+    assert np.all(own[n > 0] > 0)
 
 
-def test_learned_trust_is_scored_as_it_scores_itself():
+def test_the_learned_crowd_is_scored_as_its_readings_say():
     a = once(crowd(np.random.default_rng(5), N=40, R=250))
-    found = compare(a, methods=["SLE, learned"], folds=2, bootstrap=10)
-    rng = np.random.default_rng(0)
-    from slencodings.evaluation.held_out import _deal
-
-    fold, losses = _deal(a, 2, rng), np.full(len(a.item), np.nan)
+    row = compare(a, methods=["learned crowd"], folds=2, bootstrap=10).rows[0]
+    fold, votes, own = _deal(a, 2, np.random.default_rng(0)), [], []
     for f in (0, 1):
-        test = (fold == f)[a.item]
-        losses[test] = learn_trust(a.rows(~test)).log_loss(a.rows(test))
-    assert found.rows[0]["votes"] == pytest.approx(np.nanmean(losses), abs=1e-12)
+        train, test = (a.rows(keep[a.item]) for keep in (fold != f, fold == f))
+        learned, q = learn_crowd(train), np.arange(len(test.item))
+        votes.extend(learned.predict(test)[q, test.y])
+        own.extend(learned.predict_own(test)[q, test.y])
+    assert row["votes"] == pytest.approx(-np.mean(np.log(votes)), abs=1e-12)
+    assert row["own"] == pytest.approx(-np.mean(np.log(own)), abs=1e-12)
 
 
 def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
     seen = []
 
     def spy(c):
-        seen.append(set(c.item.tolist()))
+        seen.append(set(c.sure.item.tolist()))
         return methods._soft(c)
 
     monkeypatch.setattr("slencodings.evaluation.held_out.methods_for", lambda c: {"spy": spy})
     a = once(crowd(np.random.default_rng(0), N=30, R=100))
     scored = []
-    score = methods.Counts.predict
+    predict = methods.Counts.predict
     monkeypatch.setattr(
         methods.Counts,
         "predict",
-        lambda self, c: scored.append(set(c.item.tolist())) or score(self, c),
+        lambda self, c: scored.append(set(c.item.tolist())) or predict(self, c),
     )
     compare(a, folds=4, bootstrap=5)
     assert len(seen) == 5
@@ -233,6 +234,17 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
         held_out = set(a.item.tolist()) - train
         assert held_out in tested, f
         assert held_out <= shared, f
+
+
+@pytest.mark.parametrize("name", ["crowdtruth", "dawid_skene", "mace", "glad", "pairwise_kappa"])
+def test_each_model_is_fitted_once_a_fold_and_once_to_everything(name, monkeypatch):
+    fitted = []
+    fit = getattr(methods.aggregate, name)
+    monkeypatch.setattr(methods.aggregate, name, lambda a, **how: fitted.append(a) or fit(a, **how))
+    c = confident(np.random.default_rng(0), N=25, R=130)
+    names = [n for n in methods_for(c) if "weighted" not in n and "crowd" not in n]
+    compare(c, methods=names, folds=3, bootstrap=0)
+    assert len(fitted) == 4
 
 
 def shares_of_others(a, rate):
@@ -248,8 +260,6 @@ def shares_of_others(a, rate):
 def test_habits_are_learned_on_other_items_than_those_that_are_scored():
     a = once(crowd(np.random.default_rng(6), N=40, R=250))
     row = compare(a, methods=["soft votes"], folds=2, bootstrap=5).rows[0]
-    from slencodings.evaluation.held_out import _deal
-
     fold, votes, own = _deal(a, 2, np.random.default_rng(0)), [], []
     for f in (0, 1):
         train, test = (a.rows(keep[a.item]) for keep in (fold != f, fold == f))
@@ -276,9 +286,9 @@ def test_row_order_does_not_matter(name):
     a = once(all_methods(4)[0])
     p = np.random.default_rng(9).permutation(len(a.item))
     one, two = (compare(x, methods=[name], bootstrap=5) for x in (a, a.rows(p)))
-    for score in ("votes", "own", "brier"):
+    for what in ("votes", "own", "joint", "brier"):
         near = NEARLY.get(name, 1e-9)
-        assert one.rows[0][score] == pytest.approx(two.rows[0][score], abs=near)
+        assert one.rows[0][what] == pytest.approx(two.rows[0][what], abs=near)
 
 
 def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows():
@@ -315,7 +325,7 @@ def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
 def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
     a, truth = skilled(np.random.default_rng(0))
     found = compare(
-        a, gold=truth, methods=["soft votes", "SLE, kappa", "Dawid-Skene", "SLE, learned"]
+        a, gold=truth, methods=["soft votes", "SLE, kappa", "Dawid-Skene", "learned crowd"]
     )
     by_name = {row["method"]: row for row in rows_of(found)}
     assert by_name["soft votes"]["behind_low"] > 0
@@ -327,7 +337,7 @@ def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
     # The same method under two names cannot be told apart.
     same = compare(a, methods=["SLE, agreement", "SLE, Dawid-Skene"], bootstrap=0)
     assert not any(row["best"] or row["best_own"] for row in same.rows)
-    assert by_name["SLE, learned"]["accuracy"] > 0.99
+    assert by_name["learned crowd"]["accuracy"] > 0.99
 
 
 def test_what_is_true_is_scored_by_how_probable_it_was_and_who_is_too_sure_shows():
@@ -337,14 +347,14 @@ def test_what_is_true_is_scored_by_how_probable_it_was_and_who_is_too_sure_shows
     known = methods_for(a)
     rows = rows_of(found)
     for row in rows:
-        p = known[row["method"]](a).probability
+        p = known[row["method"]](Learner(a)).probability
         with np.errstate(divide="ignore"):
             expected = -np.log(p[np.arange(len(p)), truth]).mean()
         assert row["truth"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
         assert row["truth_low"] <= row["truth"] <= row["truth_high"]
         assert row["too_sure"] == pytest.approx(p.max(axis=1).mean() - row["accuracy"])
     assert sum(row["best_truth"] for row in rows) <= 1
-    assert "probabilities of what is true" in str(found)
+    assert "predicting what is true" in str(found)
     assert "log-loss of truth" in str(found)
     assert "truth" not in compare(a, methods=names, folds=2, bootstrap=0).rows[0]
 
@@ -356,16 +366,16 @@ def test_a_star_for_truth_needs_somebody_to_be_better_than():
     wrong = compare(a, gold=truth, methods=["soft votes", "learned crowd"], folds=2, bootstrap=200)
     starred = [row["method"] for row in rows_of(wrong) if row["best_truth"]]
     assert starred == ["learned crowd"]
-    assert "best by learned crowd (*)" in str(wrong)
+    assert "Best at predicting what is true: learned crowd (*)." in str(wrong)
 
 
 @pytest.mark.parametrize(("lost", "best"), [(0, True), (24, True), (26, False), (400, False)])
 def test_the_star_is_for_those_who_are_ahead_in_97_5_of_100_resamples(lost, best):
-    from slencodings.evaluation.held_out import _ahead
-
     drawn = np.tile([1.0, 0.0, 2.0], (1000, 1))
     drawn[:lost, 1] = 1.5  # behind the first of the others, ahead of the second
-    assert _ahead(drawn, 1) is best
+    found = Resampled(np.asarray([1.0, 0.0, 2.0]), drawn)
+    assert found.best(1) is best
+    assert not found.best(0)
 
 
 def test_a_lead_that_other_items_may_turn_earns_no_star():
@@ -470,7 +480,7 @@ def test_progress_counts_every_fit():
     compare(a, methods=names, folds=3, bootstrap=5, progress=lambda *x: told.append(x))
     assert [done for done, _, _ in told] == list(range(8))
     assert {total for _, total, _ in told} == {8}
-    assert [name for *_, name in told] == ["soft votes"] * 4 + ["majority vote"] * 4
+    assert [name for *_, name in told] == names * 4
 
 
 def test_methods_that_did_not_converge_say_so(monkeypatch):
@@ -486,7 +496,7 @@ def test_methods_that_did_not_converge_say_so(monkeypatch):
 def test_scores_below_zero_and_strangers_are_reported():
     # Two who always disagree, and one who shares no item with anybody.
     a = make([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1, 2], [0, 1, 1, 0, 0, 1, 0], K=2)
-    notes = methods_for(a)["SLE, kappa"](a).notes
+    notes = methods_for(a)["SLE, kappa"](Learner(a)).notes
     assert "2 annotators score below 0, which counts as 0" in notes
     assert "1 annotators share no item with anybody and get the mean" in notes
 
@@ -501,11 +511,11 @@ def real(load):
 @pytest.mark.slow
 def test_rte_comes_out_as_in_the_trial():
     c = real(rte)
-    names = ["SLE, one count each", "SLE, kappa", "SLE, learned", "Dawid-Skene", "MACE"]
+    names = ["SLE, one count each", "SLE, kappa", "Dawid-Skene", "MACE"]
     names += ["learned crowd"]
     found = compare(c.annotations, gold=c.gold, methods=names)
     by_name = {row["method"]: row for row in rows_of(found)}
-    trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595, "SLE, learned": 0.565}
+    trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595}
     for name, loss in {**trial, "Dawid-Skene": 0.567}.items():
         assert by_name[name]["votes"] == pytest.approx(loss, abs=0.01), name
     assert by_name["Dawid-Skene"]["direct"] > 2
@@ -514,8 +524,8 @@ def test_rte_comes_out_as_in_the_trial():
     assert 0.92 <= by_name["MACE"]["accuracy"] <= 0.935
     # One fit, three questions: nobody is ahead of it on any.
     crowd = by_name["learned crowd"]
-    for score in ("votes", "own", "truth"):
-        assert crowd[score] == min(row[score] for row in by_name.values()), score
+    for what in ("votes", "own", "joint", "truth"):
+        assert crowd[what] == min(row[what] for row in by_name.values()), what
     assert crowd["accuracy"] >= 0.9225
     assert abs(crowd["too_sure"]) < 0.03
 

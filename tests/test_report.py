@@ -282,7 +282,7 @@ def test_annotators_are_those_of_the_roster(summaries: dict[str, Any]):
 def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, Any]):
     found = summaries["three labels"]["compared"]
     methods = [row["method"] for row in found["rows"]]
-    assert "SLE, learned" in methods
+    assert "learned crowd" in methods
     assert "SLE, given reliability" not in methods
     expected = compare(CROWDS["three labels"], methods=methods, bootstrap=300).rows
     assert methods == [row["method"] for row in expected]

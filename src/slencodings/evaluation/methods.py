@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
 from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
 from slencodings.opinion import Floats, Opinion
-from slencodings.trust import learn_crowd, learn_trust
+from slencodings.trust import learn_crowd
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
 _EASE_NODES = 9
@@ -46,28 +47,62 @@ class Fitted(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-Method = Callable[[Annotations], Fitted]
+class Learner:
+    """A crowd to learn from; what several methods need of it is learned once, when asked for."""
+
+    def __init__(self, annotations: Annotations):
+        """With confidence in `annotations`, and without it in `sure`."""
+        self.annotations = annotations
+        self.sure = sure(annotations)
+
+    @cached_property
+    def base_rate(self) -> Floats:
+        """How often each label was given, (K,)."""
+        return base_rate(self.annotations)
+
+    @cached_property
+    def kappa(self) -> Floats:
+        """Of each annotator with their peers, (M,)."""
+        return aggregate.pairwise_kappa(self.sure)
+
+    @cached_property
+    def crowdtruth(self) -> Aggregate:
+        """CrowdTruth's model."""
+        return aggregate.crowdtruth(self.sure)
+
+    @cached_property
+    def dawid_skene(self) -> Aggregate:
+        """Dawid and Skene's model."""
+        return aggregate.dawid_skene(self.sure)
+
+    @cached_property
+    def mace(self) -> Aggregate:
+        """MACE's model."""
+        return aggregate.mace(self.sure)
+
+    @cached_property
+    def glad(self) -> Aggregate:
+        """GLAD's model."""
+        return aggregate.glad(self.sure)
+
+
+Method = Callable[[Learner], Fitted]
+
+# Where reliability may come from: scores (M,), NaN if unknown, negative ones possible.
+SOURCES: dict[str, Callable[[Learner], Any]] = {
+    "agreement": lambda c: aggregate.share_of_agreement(c.sure),
+    "agreement above chance": lambda c: _above_chance(c.sure),
+    "kappa": lambda c: c.kappa,
+    "G-index": lambda c: aggregate.g_index(c.sure),
+    "CrowdTruth": lambda c: c.crowdtruth.reliability,
+    "Dawid-Skene": lambda c: c.dawid_skene.reliability,
+    "MACE": lambda c: c.mace.reliability,
+    "GLAD": lambda c: c.glad.reliability,
+}
 
 
 def _above_chance(a: Annotations) -> Floats:
     return aggregate.reliability_opinion(a, chance=True).probability[:, 0]
-
-
-def _reliability_of(method: Callable[..., Aggregate]) -> Callable[[Annotations], Any]:
-    return lambda a: method(a).reliability
-
-
-# Where reliability may come from: scores (M,), NaN if unknown, negative ones possible.
-SOURCES: dict[str, Callable[[Annotations], Any]] = {
-    "agreement": aggregate.share_of_agreement,
-    "agreement above chance": _above_chance,
-    "kappa": aggregate.pairwise_kappa,
-    "G-index": aggregate.g_index,
-    "CrowdTruth": _reliability_of(aggregate.crowdtruth),
-    "Dawid-Skene": _reliability_of(aggregate.dawid_skene),
-    "MACE": _reliability_of(aggregate.mace),
-    "GLAD": _reliability_of(aggregate.glad),
-}
 
 
 def sure(a: Annotations) -> Annotations:
@@ -81,82 +116,84 @@ def base_rate(a: Annotations) -> Floats:
     return (given + 1 / len(given)) / (given.sum() + 1)
 
 
-def _majority(a: Annotations) -> Fitted:
-    found = aggregate.majority_vote(a, ties="soft")
-    reader = Counts(_equal, base_rate(a), prior=0, winner=True)
+def _majority(c: Learner) -> Fitted:
+    found = aggregate.majority_vote(c.annotations, ties="soft")
+    reader = Counts(_equal, c.base_rate, prior=0, winner=True)
     return Fitted(reader, True, found.probability)
 
 
-def _soft(a: Annotations) -> Fitted:
-    found = aggregate.soft_vote(a)
-    return Fitted(Counts(_equal, base_rate(a), prior=0), True, found.probability)
+def _soft(c: Learner) -> Fitted:
+    found = aggregate.soft_vote(c.annotations)
+    return Fitted(Counts(_equal, c.base_rate, prior=0), True, found.probability)
 
 
 def _equal(a: Annotations) -> Floats:
     return np.ones(len(a.item))
 
 
-def _crowdtruth(a: Annotations) -> Fitted:
-    found = aggregate.crowdtruth(a)
-    quality = np.asarray(found.reliability)
+def _crowdtruth(c: Learner) -> Fitted:
+    quality = np.asarray(c.crowdtruth.reliability)
 
-    def weight(c: Annotations) -> Floats:
-        return quality[c.annotator]
+    def weight(a: Annotations) -> Floats:
+        return quality[a.annotator]
 
-    return _inferred(Counts(weight, base_rate(a), prior=0), found)
-
-
-def _dawid_skene(a: Annotations, *, use_confidence: bool = False) -> Fitted:
-    found = aggregate.dawid_skene(a, use_confidence=use_confidence)
-    prior, confusion = found.details["prior"], found.details["confusion"]
-    return _inferred(Model(prior, confusion, use_confidence), found)
+    return _inferred(Counts(weight, c.base_rate, prior=0), c.crowdtruth)
 
 
-def _shrunk(a: Annotations) -> Fitted:
-    found = aggregate.shrunk_dawid_skene(sure(a))
+def _dawid_skene(c: Learner) -> Fitted:
+    details = c.dawid_skene.details
+    return _inferred(Model(details["prior"], details["confusion"]), c.dawid_skene)
+
+
+def _weighted_dawid_skene(c: Learner) -> Fitted:
+    found = aggregate.dawid_skene(c.annotations, use_confidence=True)
+    model = Model(found.details["prior"], found.details["confusion"], weighted=True)
+    return _inferred(model, found)
+
+
+def _shrunk(c: Learner) -> Fitted:
+    found = aggregate.shrunk_dawid_skene(c.sure)
     return _inferred(Model(found.details["prior"], found.details["confusion"]), found)
 
 
-def _bcc(a: Annotations, *, types: int) -> Fitted:
-    found = aggregate.bcc(sure(a), types=types)
+def _bcc(c: Learner, *, types: int) -> Fitted:
+    found = aggregate.bcc(c.sure, types=types)
     prior, confusion = found.details["prior_by_type"], found.details["confusion_by_type"]
     M, K = confusion.shape[:2]
     by_hypothesis = np.swapaxes(confusion, 1, 2).reshape(M, types * K, K)
     return _inferred(Model(prior.T.ravel(), by_hypothesis), found)
 
 
-def _mace(a: Annotations) -> Fitted:
-    found = aggregate.mace(sure(a))
-    strategy, spamming = found.details["strategy"], found.details["spamming"]
+def _mace(c: Learner) -> Fitted:
+    strategy, spamming = c.mace.details["strategy"], c.mace.details["spamming"]
     K = strategy.shape[1]
-    know = np.asarray(found.reliability)
+    know = np.asarray(c.mace.reliability)
     confusion = know[:, None, None] * np.eye(K) + (spamming[:, None] * strategy)[:, None]
     # VB's expectations of logarithms sum to less than one.
     confusion /= confusion.sum(axis=2, keepdims=True)
-    return _inferred(Model(np.full(K, 1 / K), confusion), found)
+    return _inferred(Model(np.full(K, 1 / K), confusion), c.mace)
 
 
-def _glad(a: Annotations) -> Fitted:
-    found = aggregate.glad(sure(a))
-    K = len(a.labels)
+def _glad(c: Learner) -> Fitted:
+    K = len(c.sure.labels)
     node, weight = np.polynomial.hermite_e.hermegauss(_EASE_NODES)
-    x = found.details["ability"][:, None] * np.exp(1 + node)
+    x = c.glad.details["ability"][:, None] * np.exp(1 + node)
     # 1 - p would be 0 where somebody is very able, and no slip could be explained.
     p, wrong = sigmoid(x), sigmoid(-x) / max(K - 1, 1)
     p = p if K > 1 else np.ones_like(p)
     confusion = np.where(np.eye(K) == 1, p[..., None, None], wrong[..., None, None])
     prior = np.repeat(weight / weight.sum() / K, K)
-    return _inferred(Model(prior, confusion.reshape(len(p), -1, K)), found)
+    return _inferred(Model(prior, confusion.reshape(len(p), -1, K)), c.glad)
 
 
 def _inferred(reader: Reader, found: Aggregate) -> Fitted:
     return Fitted(reader, True, found.probability, converged=found.details["converged"])
 
 
-def _with_source(source: Callable[[Annotations], Any]) -> Method:
-    def method(a: Annotations) -> Fitted:
-        mapped = aggregate.as_reliability(source(sure(a)))
-        return _sle(a, mapped.reliability)._replace(notes=_notes(a, mapped))
+def _with_source(source: Callable[[Learner], Any]) -> Method:
+    def method(c: Learner) -> Fitted:
+        mapped = aggregate.as_reliability(source(c))
+        return _sle(c, mapped.reliability)._replace(notes=_notes(c.sure, mapped))
 
     return method
 
@@ -171,58 +208,46 @@ def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
     return tuple(text.format(f"{n:,}") for text, n in texts.items() if n)
 
 
-def _given(a: Annotations) -> Fitted:
-    target = aggregate.sle(sure(a), base_rate=base_rate(a))
-    return _opinions(target, lambda c: _odds(aggregate.certainty(sure(c))), base_rate(a))
+def _given(c: Learner) -> Fitted:
+    target = aggregate.sle(c.sure, base_rate=c.base_rate)
+    return _opinions(target, lambda a: _odds(aggregate.certainty(sure(a))), c.base_rate)
 
 
-def _sle(a: Annotations, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> Fitted:
+def _sle(c: Learner, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> Fitted:
     """SLE with reliability r, one for all or (M,); `keep` takes stated confidence at its word."""
 
-    def doubt(c: Annotations) -> Annotations:
-        return c if keep else sure(c)
+    def doubt(a: Annotations) -> Annotations:
+        return a if keep else sure(a)
 
-    prior = base_rate(a)
-    target = aggregate.sle(doubt(a), reliability=r, smoothing=smoothing, base_rate=prior)
-    return _opinions(
-        target,
-        lambda c: _odds(aggregate.certainty(doubt(c), reliability=r, smoothing=smoothing)),
-        prior,
-    )
+    def weight(a: Annotations) -> Floats:
+        return _odds(aggregate.certainty(doubt(a), reliability=r, smoothing=smoothing))
+
+    said = doubt(c.annotations)
+    target = aggregate.sle(said, reliability=r, smoothing=smoothing, base_rate=c.base_rate)
+    return _opinions(target, weight, c.base_rate)
 
 
-def _calibrated(a: Annotations, source: Callable[[Annotations], Any] | None) -> Fitted:
-    earned = calibrate(a)
+def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
+    earned = calibrate(c.annotations)
     notes: tuple[str, ...] = ()
     r: Any = 1.0
     if source is not None:
-        mapped = aggregate.as_reliability(source(sure(a)))
-        r, notes = mapped.reliability, _notes(a, mapped)
+        mapped = aggregate.as_reliability(source(c))
+        r, notes = mapped.reliability, _notes(c.sure, mapped)
 
-    def doubt(c: Annotations) -> Annotations:
-        return replace(c, uncertainty=earned(c.confidence))
+    def doubt(a: Annotations) -> Annotations:
+        return replace(a, uncertainty=earned(a.confidence))
 
-    prior = base_rate(a)
-    target = aggregate.sle(doubt(a), reliability=r, base_rate=prior)
-    return _opinions(
-        target, lambda c: _odds(aggregate.certainty(doubt(c), reliability=r)), prior
-    )._replace(notes=notes)
+    def weight(a: Annotations) -> Floats:
+        return _odds(aggregate.certainty(doubt(a), reliability=r))
 
-
-def _learned(a: Annotations) -> Fitted:
-    trust = learn_trust(sure(a))
-    target = trust.opinion(sure(a))
-
-    def weight(c: Annotations) -> Floats:
-        return trust.annotation_worth(sure(c))
-
-    reader = Counts(weight, trust.base_rate, meaning=trust.meaning)
-    return Fitted(reader, False, target.probability, target.uncertainty, trust.converged)
+    target = aggregate.sle(doubt(c.annotations), reliability=r, base_rate=c.base_rate)
+    return _opinions(target, weight, c.base_rate)._replace(notes=notes)
 
 
-def _learned_crowd(a: Annotations) -> Fitted:
-    crowd = learn_crowd(sure(a))
-    votes, truth = crowd.votes(sure(a)), crowd.truth(sure(a))
+def _learned_crowd(c: Learner) -> Fitted:
+    crowd = learn_crowd(c.sure)
+    votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
     reader = Readings(crowd)
     return Fitted(reader, False, truth.probability, votes.uncertainty, crowd.converged)
 
@@ -261,30 +286,29 @@ def _stated(a: Annotations) -> bool:
 METHODS = (
     _Row("majority vote", _majority, well_known=True),
     _Row("soft votes", _soft, well_known=True),
-    _Row("SLE, one count each", lambda a: _sle(a, _ONE_COUNT, smoothing=0.0)),
-    _Row("SLE, full trust", lambda a: _sle(a, 1.0), well_known=True),
+    _Row("SLE, one count each", lambda c: _sle(c, _ONE_COUNT, smoothing=0.0)),
+    _Row("SLE, full trust", lambda c: _sle(c, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
     _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),
     _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids),
-    _Row("IBCC", lambda a: _bcc(a, types=1), _ids),
-    _Row("EBCC", lambda a: _bcc(a, types=_TYPES), _ids),
+    _Row("IBCC", lambda c: _bcc(c, types=1), _ids),
+    _Row("EBCC", lambda c: _bcc(c, types=_TYPES), _ids),
     _Row("MACE", _mace, _ids, well_known=True),
     _Row("GLAD", _glad, _ids),
     *(_Row(f"SLE, {name}", _with_source(source), _ids) for name, source in SOURCES.items()),
     _Row(
         "Dawid-Skene, weighted by confidence",
-        lambda a: _dawid_skene(a, use_confidence=True),
+        _weighted_dawid_skene,
         lambda a: _ids(a) and _doubts(a),
     ),
     _Row("SLE, given reliability", _given, lambda a: a.reliability is not None, well_known=True),
-    _Row("SLE, stated confidence", lambda a: _sle(a, 1.0, keep=True), _doubts, well_known=True),
-    _Row("SLE, calibrated confidence", lambda a: _calibrated(a, None), _stated, well_known=True),
+    _Row("SLE, stated confidence", lambda c: _sle(c, 1.0, keep=True), _doubts, well_known=True),
+    _Row("SLE, calibrated confidence", lambda c: _calibrated(c, None), _stated, well_known=True),
     _Row(
         "SLE, kappa and calibrated confidence",
-        lambda a: _calibrated(a, SOURCES["kappa"]),
+        lambda c: _calibrated(c, SOURCES["kappa"]),
         lambda a: _ids(a) and _stated(a),
     ),
-    _Row("SLE, learned", _learned, well_known=True),
     _Row("learned crowd", _learned_crowd, well_known=True),
 )
 

@@ -20,6 +20,8 @@ from slencodings.trust import Crowd
 # An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
 _HABITS_OF_THE_CROWD = 10.0
 _EXPECTED_ACCURACY = 0.9
+# W of the Dirichlets that opinions stand for, unless it is learned.
+_PRIOR_WEIGHT = 2.0
 
 
 class Reader(Protocol):
@@ -27,6 +29,13 @@ class Reader(Protocol):
 
     def predict(self, annotations: Annotations) -> Floats:
         """The label distribution that the others give, (R, K)."""
+        ...
+
+    def spread(self, annotations: Annotations) -> Floats:
+        """How far several votes may stray together from what is predicted, (R,).
+
+        s = u / W = 1 / sum(alpha) of the others' opinion; 0 where only probabilities are told.
+        """
         ...
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
@@ -43,34 +52,35 @@ class Readings(NamedTuple):
         """What anybody would say, (R, K)."""
         return self.crowd.predict(annotations)
 
+    def spread(self, annotations: Annotations) -> Floats:
+        """How far several votes may stray together, (R,)."""
+        worth = leave_one_out(self.crowd.annotation_worth(annotations), annotations.item)
+        return 1 / (1 + worth) / self.crowd.prior_weight
+
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What this very annotator would say, (R, K)."""
         return self.crowd.predict_own(test)
 
 
 class Counts(NamedTuple):
-    """Votes that are added up: P_q = (sum w y C + s a) / (sum w + s) over the others.
+    """Votes that are added up: P_q = (sum w y + s a) / (sum w + s) over the others.
 
     Attributes
     ----------
     weight : gives w (R,) for annotations, >= 0
     base_rate : a (K,)
     prior : s; 1 for opinions, whose w is in units of the prior weight; 0 for shares of votes
-    meaning : C (K, K), or nothing where votes mean what they say
     winner : whether the label with most takes it all
     """
 
     weight: Callable[[Annotations], Floats]
     base_rate: Floats
     prior: float = 1.0
-    meaning: Floats | None = None
     winner: bool = False
 
     def predict(self, annotations: Annotations) -> Floats:
         """The label distribution that the others give, (R, K)."""
         votes = annotations.sums_of_others(self.weight(annotations))
-        if self.meaning is not None:
-            votes = votes @ self.meaning
         if self.winner:
             return top_shares(votes)
         total = votes.sum(axis=1, keepdims=True) + self.prior
@@ -78,15 +88,18 @@ class Counts(NamedTuple):
         given = np.where(total > 0, votes + self.prior * self.base_rate, self.base_rate)
         return given / np.where(total > 0, total, 1)
 
-    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
-        """What each annotator would say themselves, (R, K), by their habits on other items.
+    def spread(self, annotations: Annotations) -> Floats:
+        """How far several votes may stray together, (R,); shares of votes tell no doubt."""
+        if self.prior == 0:
+            return np.zeros(len(annotations.item))
+        total = leave_one_out(self.weight(annotations), annotations.item)
+        return self.prior / (total + self.prior) / _PRIOR_WEIGHT
 
-        Their own habits take the place of what a vote means to the crowd at large.
-        """
-        plain = self._replace(meaning=None)
-        seen = plain.predict(train)
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
+        """What each annotator would say themselves, (R, K), by their habits on other items."""
+        seen = self.predict(train)
         habits = own_habits(seen, train, crowd_habits(seen, train))
-        return np.einsum("qk,qkl->ql", plain.predict(test), habits[test.annotator])
+        return np.einsum("qk,qkl->ql", self.predict(test), habits[test.annotator])
 
 
 class Model(NamedTuple):
@@ -109,6 +122,10 @@ class Model(NamedTuple):
         """The truth as the others see it, (R, K)."""
         p = self._posterior(annotations)
         return p.reshape(len(p), -1, len(annotations.labels)).sum(axis=1)
+
+    def spread(self, annotations: Annotations) -> Floats:
+        """Nothing: a model of truth tells no doubt about its probabilities."""
+        return np.zeros(len(annotations.item))
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
@@ -153,18 +170,23 @@ def _habits(
     """Maximise sum_q sum_l y_ql log sum_k P_qk H_mkl + s sum_kl expected_kl log H_mkl, by EM."""
     K = len(expected)
     row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
-    share = a.y[row, label] if a.soft else np.ones(len(row))
+    # Sorted by annotator and label, everybody's votes for a label are one slice.
+    order = np.argsort(who[row] * K + label, kind="stable")
+    row, cell = row[order], (who[row] * K + label)[order]
+    share = a.y[row, label[order]] if a.soft else np.ones(len(row))
+    used, first, size = np.unique(cell, return_index=True, return_counts=True)
     P = predicted[row]
-    cell = (who[row] * K)[:, None] * K + np.arange(K) * K + label[:, None]
-    habits = np.tile(expected, (M, 1, 1))
+    start = np.tile(expected.T, (M, 1))
+    habits = start
     for _ in range(100):
-        joint: Floats = P * habits.ravel()[cell]
-        total: Floats = joint.sum(axis=1, keepdims=True)
+        total: Floats = np.einsum("bk,bk->b", P, np.repeat(habits[used], size, axis=0))
         # Nobody expected this vote, so it says nothing about the habits of those they expected.
-        joint *= np.divide(share[:, None], total, out=np.zeros(total.shape), where=total > 0)
-        counts = np.bincount(cell.ravel(), joint.ravel(), M * K * K).reshape(M, K, K)
-        counts += strength * expected
-        before, habits = habits, counts / counts.sum(axis=2, keepdims=True)
+        told = np.divide(share, total, out=np.zeros(total.shape), where=total > 0)
+        counts = strength * start
+        if len(used):
+            counts[used] += habits[used] * np.add.reduceat(P * told[:, None], first, axis=0)
+        of_truth = np.sum(counts.reshape(M, K, K), axis=1, keepdims=True)
+        before, habits = habits, (counts.reshape(M, K, K) / of_truth).reshape(M * K, K)
         if np.max(np.abs(habits - before)) < 1e-6:
             break
-    return habits
+    return np.swapaxes(habits.reshape(M, K, K), 1, 2)

@@ -15,6 +15,7 @@ class Row(TypedDict):
     votes: float
     direct: float
     own: float | None
+    joint: float | None
     brier: float
     agreement: float
     votes_low: float | None
@@ -23,11 +24,18 @@ class Row(TypedDict):
     direct_high: float | None
     own_low: float | None
     own_high: float | None
+    joint_low: float | None
+    joint_high: float | None
     behind: float
     behind_low: float | None
     behind_high: float | None
+    joint_behind: float | None
+    joint_behind_low: float | None
+    joint_behind_high: float | None
     best: bool
     best_own: bool
+    best_joint: bool
+    doubts: bool
     accuracy: NotRequired[float]
     accuracy_low: NotRequired[float | None]
     accuracy_high: NotRequired[float | None]

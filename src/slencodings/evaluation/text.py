@@ -18,6 +18,7 @@ SPARE = (
     "direct",
     "macro F1",
     "too sure by",
+    "joint, behind the first",
 )
 _GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
     "accuracy": "accuracy",
@@ -25,7 +26,14 @@ _GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
     "jsd": "JSD",
     "nes": "NES",
 }
-_IF_ANY = {"this annotator", "log-loss of truth", "too sure by", *_GOLD.values()}
+_IF_ANY = {
+    "this annotator",
+    "joint votes",
+    "joint, behind the first",
+    "log-loss of truth",
+    "too sure by",
+    *_GOLD.values(),
+}
 
 
 def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
@@ -40,6 +48,13 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
         ],
         "direct": [number(row["direct"]) for row in rows],
         "this annotator": [number(row["own"]) + "*" * row["best_own"] for row in rows],
+        "joint votes": [_joint(row) + "*" * row["best_joint"] for row in rows],
+        "joint, behind the first": [
+            _between(row["joint_behind_low"], row["joint_behind_high"])
+            if row["joint_behind"]
+            else ""
+            for row in rows
+        ],
         "Brier": [number(row["brier"]) for row in rows],
         "agreement": [number(row["agreement"]) for row in rows],
         "uncertainty": [number(row["uncertainty"]) for row in rows],
@@ -65,29 +80,34 @@ def lessons(rows: list[Row]) -> list[str]:
     else:
         best = f"{first['method']} comes first; nothing else was compared."
     lines = [best]
-    own = {row["method"]: row["own"] for row in rows if row["own"] is not None}
-    if len(own) > 1:
-        surest = next((row["method"] for row in rows if row["best_own"]), None)
-        lines.append(
-            f"The vote of this very annotator is predicted best by {surest} (*)."
-            if surest is not None
-            else "For the vote of this very annotator nobody is best for sure; "
-            f"{min(own, key=own.__getitem__)} is lowest."
-        )
+    own = [row["own"] for row in rows]
+    lines += _lesson(
+        rows, own, [row["best_own"] for row in rows], "the vote of this very annotator"
+    )
+    joint = [row["joint"] for row in rows]
+    lines += _lesson(rows, joint, [row["best_joint"] for row in rows], "several votes together")
+    if any(row["joint"] is not None and not row["doubts"] for row in rows):
+        lines.append("(In brackets: tells no doubt, and is scored as if certain.)")
     accuracy = {row["method"]: row["accuracy"] for row in rows if "accuracy" in row}
     if accuracy:
         most = max(accuracy.values())
         names = " and ".join(name for name, share in accuracy.items() if share == most)
         lines.append(f"Right most often: {names}, {most:.1%} of the known items.")
-        losses = {row["method"]: row["truth"] for row in rows if "truth" in row}
-        sure = next((row["method"] for row in rows if row.get("best_truth")), None)
-        lines.append(
-            f"The probabilities of what is true are best by {sure} (*)."
-            if sure is not None
-            else "For the probabilities of what is true nobody is best for sure; "
-            f"{min(losses, key=losses.__getitem__)} is lowest."
-        )
+        best_truth = [row.get("best_truth", False) for row in rows]
+        lines += _lesson(rows, [row.get("truth") for row in rows], best_truth, "what is true")
     return lines
+
+
+def _lesson(rows: list[Row], losses: list[float | None], best: list[bool], what: str) -> list[str]:
+    """Who predicts something best, for sure or perhaps; nothing where there is nobody to beat."""
+    known = [
+        (loss, row["method"]) for loss, row in zip(losses, rows, strict=True) if loss is not None
+    ]
+    if len(known) < 2:
+        return []
+    if any(best):
+        return [f"Best at predicting {what}: {rows[best.index(True)]['method']} (*)."]
+    return [f"Nobody is best for sure at predicting {what}; {min(known)[1]} is lowest."]
 
 
 def _apart(row: Row) -> bool:
@@ -123,6 +143,12 @@ def number(x: float | None, digits: int = 3) -> str:
     if x is None:
         return ""
     return "inf" if math.isinf(x) else f"{x:.{digits}f}"
+
+
+def _joint(row: Row) -> str:
+    """In brackets if it tells no doubt."""
+    shown = number(row["joint"])
+    return shown if row["doubts"] or not shown else f"({shown})"
 
 
 def _between(low: float | None, high: float | None) -> str:

@@ -99,7 +99,7 @@ def comparison(found: Any, *, ax: Any = None, score: str = "votes") -> Axes:
     Parameters
     ----------
     found : what `compare` gave, or its rows
-    score : votes, direct or own (log-losses, lower is better), or accuracy where gold was given
+    score : votes, direct, own or joint (log-losses, lower is better), or with gold accuracy
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _rows(found: Any, what: str, how: str) -> Sequence[Row]:
 def _column(rows: Sequence[Row], estimate: str | None, name: str, verb: str) -> str:
     """The estimate to draw, which all rows have."""
     there = [c.removesuffix("_low") for c in rows[0] if c.endswith("_low")]
-    there = [c for c in there if c in rows[0] and c != "behind"]
+    there = [c for c in there if c in rows[0] and "behind" not in c]
     chosen = estimate if estimate is not None else next(iter(there), "")
     lacking = sum(not {name, chosen} <= row.keys() for row in rows)
     if lacking or chosen not in there:

@@ -1,0 +1,175 @@
+"""Means of scores, how far they would move on other items, and who is ahead for sure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings import metrics
+from slencodings.evaluation.methods import Fitted
+from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
+from slencodings.evaluation.rows import Row
+from slencodings.opinion import Floats
+
+# Resamples that are in memory at a time.
+_AT_ONCE = 50
+
+
+class Interval(NamedTuple):
+    """Between which a number lies; nothing where that cannot be told."""
+
+    low: float | None
+    high: float | None
+
+
+class Resampled(NamedTuple):
+    """A score of all methods, lower is better.
+
+    Attributes
+    ----------
+    mean : (methods,)
+    drawn : (resamples, methods), means over items drawn with replacement, the same for all
+    """
+
+    mean: Floats
+    drawn: Floats
+
+    @property
+    def leader(self) -> int:
+        """Whose mean is lowest."""
+        return int(np.argmin(self.mean))
+
+    def interval(self, i: int) -> Interval:
+        """Where the mean of a method lies."""
+        return _middle(self.drawn[:, i])
+
+    def behind(self, i: int) -> Interval:
+        """How far a method is behind the leader, on the same items."""
+        with np.errstate(invalid="ignore"):
+            return _middle(self.drawn[:, i] - self.drawn[:, self.leader])
+
+    def best(self, i: int) -> bool:
+        """Whether it leads others, and how far each is behind is above 0 for sure."""
+        others = [j for j in range(len(self.mean)) if j != i]
+        lows = [self.behind(j).low for j in others if i == self.leader]
+        return bool(lows) and all(low is not None and low > 0 for low in lows)
+
+
+def measure(
+    fits: dict[str, Fitted],
+    seconds: list[float],
+    sums: Floats,
+    counts: Floats,
+    bootstrap: int,
+    rng: np.random.Generator,
+    *,
+    own: bool,
+    joint: bool,
+) -> list[Row]:
+    """Rows of means and intervals, and who is behind whom, from scores added up by item.
+
+    `sums` are (methods, S, N) over `counts` (S, N). Without `own` nothing is said of this
+    annotator, and without `joint` nothing of several votes together.
+    """
+    scored = counts[0] > 0
+    sums, counts = sums[:, :, scored], counts[:, scored]
+    mean: Floats = sums.sum(axis=2) / counts.sum(axis=1)
+    S = len(LOSSES)
+    by_item = np.moveaxis(sums[:, :S], 2, 0).reshape(len(counts[0]), -1)
+    drawn = resample(by_item, np.tile(counts[:S].T, (1, len(fits))), bootstrap, rng)
+    drawn = drawn.reshape(bootstrap, len(fits), S)
+    votes, direct, this, together = (Resampled(mean[:, s], drawn[:, :, s]) for s in range(S))
+    rows: list[Row] = []
+    for i, (name, fit) in enumerate(fits.items()):
+        ends = [score.interval(i) for score in (votes, direct, this, together)]
+        behind, joint_behind = votes.behind(i), together.behind(i)
+        rows.append(
+            {
+                "method": name,
+                "seconds": seconds[i],
+                "uncertainty": None if fit.uncertainty is None else float(np.mean(fit.uncertainty)),
+                "converged": bool(fit.converged),
+                "votes": float(votes.mean[i]),
+                "direct": float(direct.mean[i]),
+                "own": float(this.mean[i]) if own else None,
+                "joint": float(together.mean[i]) if joint else None,
+                "brier": float(mean[i, SCORES.index("brier")]),
+                "agreement": float(mean[i, SCORES.index("agreement")]),
+                "votes_low": ends[0].low,
+                "votes_high": ends[0].high,
+                "direct_low": ends[1].low,
+                "direct_high": ends[1].high,
+                "own_low": ends[2].low if own else None,
+                "own_high": ends[2].high if own else None,
+                "joint_low": ends[3].low if joint else None,
+                "joint_high": ends[3].high if joint else None,
+                "behind": float(votes.mean[i] - votes.mean[votes.leader]),
+                "behind_low": behind.low,
+                "behind_high": behind.high,
+                "joint_behind": float(together.mean[i] - together.mean.min()) if joint else None,
+                "joint_behind_low": joint_behind.low if joint else None,
+                "joint_behind_high": joint_behind.high if joint else None,
+                "best": votes.best(i),
+                "best_own": own and this.best(i),
+                "best_joint": joint and together.best(i),
+                "doubts": fit.uncertainty is not None,
+            }
+        )
+    return rows
+
+
+def measure_gold(
+    rows: list[Row],
+    fits: list[Fitted],
+    truth: Floats,
+    bootstrap: int,
+    rng: np.random.Generator,
+) -> None:
+    """How right each method is where the truth is known; into the rows."""
+    known = ~np.isnan(truth).any(axis=1)
+    truth = truth[known]
+    soft = bool(np.any((truth > 0) & (truth < 1)))
+    given = [fit.probability[known] for fit in fits]
+    shares = np.stack([metrics.shares_right(truth, p) for p in given], axis=1)
+    losses = np.stack([log_loss(truth, p) for p in given], axis=1)
+    both = np.concatenate([shares, losses], axis=1)
+    drawn = np.split(resample(both, np.ones((len(truth), 1)), bootstrap, rng), 2, axis=1)
+    right, lost = (
+        Resampled(x.mean(axis=0), d) for x, d in zip((shares, losses), drawn, strict=True)
+    )
+    for i, (row, p) in enumerate(zip(rows, given, strict=True)):
+        row["accuracy"] = float(right.mean[i])
+        row["accuracy_low"], row["accuracy_high"] = right.interval(i)
+        row["truth"] = float(lost.mean[i])
+        row["truth_low"], row["truth_high"] = lost.interval(i)
+        row["best_truth"] = lost.best(i)
+        row["too_sure"] = float(p.max(axis=1).mean()) - row["accuracy"]
+        row["macro_f1"] = metrics.macro_f1(truth, p)
+        if soft:
+            row["jsd"] = float(np.mean(metrics.jsd(truth, p, root=True)))
+            row["nes"] = metrics.entropy_similarity(truth, p)
+
+
+def resample(sums: Floats, counts: NDArray[Any], n: int, rng: np.random.Generator) -> Floats:
+    """Means of items drawn with replacement, (n, S), from sums over counts, both (N, S)."""
+    N = len(sums)
+    endless = np.isinf(sums)
+    finite = np.where(endless, 0, sums)
+    drawn = np.empty((n, sums.shape[1]))
+    for b in range(0, n, _AT_ONCE):
+        some = range(b, min(b + _AT_ONCE, n))
+        times = np.stack([np.bincount(rng.integers(0, N, N), minlength=N) for _ in some])
+        times = times.astype(float)
+        means = times @ finite / (times @ counts)
+        drawn[b : b + len(some)] = np.where(times @ endless > 0, np.inf, means)
+    return drawn
+
+
+def _middle(drawn: Floats) -> Interval:
+    """The middle 95 of 100 resamples; infinity less infinity has none."""
+    if not len(drawn) or np.isnan(drawn).any():
+        return Interval(None, None)
+    low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")
+    return Interval(float(low), float(high))

@@ -1,0 +1,114 @@
+"""What a method says of annotations that were held out, and how well it says it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings import metrics
+from slencodings.annotations import Annotations, sums_by
+from slencodings.evaluation.methods import Fitted
+from slencodings.evaluation.predictors import crowd_habits
+from slencodings.evaluation.scores import dirichlet_log_loss
+from slencodings.opinion import Floats
+
+# What is scored of each method: log-losses of a vote by anybody, the same without the detour
+# through the crowd's habits, of a vote by this annotator, of several votes together; Brier score
+# and agreement.
+SCORES = ("votes", "direct", "own", "joint", "brier", "agreement")
+LOSSES = SCORES[:4]
+
+
+class HeldOut(NamedTuple):
+    """Annotations to predict, and which of them (R,) are given to predict the rest together."""
+
+    annotations: Annotations
+    given: NDArray[np.bool_]
+
+    def items(self, keep: NDArray[np.bool_]) -> HeldOut:
+        """Those on some of the items, by a mask (N,)."""
+        kept = keep[self.annotations.item]
+        return HeldOut(self.annotations.rows(kept), self.given[kept])
+
+    @property
+    def counts(self) -> Floats:
+        """How many votes each score is a mean of, by item, (S, N)."""
+        a, N = self.annotations, len(self.annotations.items)
+        counts = np.tile(np.bincount(a.item, minlength=N).astype(float), (len(SCORES), 1))
+        counts[SCORES.index("joint")] = np.bincount(a.item[~self.given], minlength=N)
+        return counts
+
+
+class Predicted(NamedTuple):
+    """What a method says of annotations.
+
+    Attributes
+    ----------
+    votes : (R, K), what anybody would say, from the others on the item
+    direct : (R, K), the same, not through the crowd's habits
+    own : (R, K), what this very annotator would say
+    joint : (N,), log-loss of the votes not given, all together, from those given; 0 where there
+        are none, and everywhere if labels are soft and so cannot be counted
+    """
+
+    votes: Floats
+    direct: Floats
+    own: Floats
+    joint: Floats
+
+
+def halves(a: Annotations, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which annotations are given, (R,): half of each item's, of an odd number the smaller half.
+
+    The order is random and the same for any order of rows.
+    """
+    columns = a.y.T if a.soft else a.y[None]
+    order = np.lexsort((a.uncertainty, a.confidence, *columns, a.annotator, a.item))
+    order = order[np.lexsort((rng.random(len(order)), a.item[order]))]
+    size = np.bincount(a.item, minlength=len(a.items))
+    place = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+    given = np.empty(len(order), dtype=bool)
+    given[order] = place < size[a.item[order]] // 2
+    return given
+
+
+def predict(fit: Fitted, train: Annotations, held_out: HeldOut) -> Predicted:
+    """What a method that was fitted to some items says of others."""
+    a, reader = held_out.annotations, fit.reader
+    habits = crowd_habits(reader.predict(train), train) if fit.infers_truth else None
+
+    def votes(direct: Floats) -> Floats:
+        return direct if habits is None else direct @ habits
+
+    direct = reader.predict(a)
+    joint = np.zeros(len(a.items))
+    if not a.soft:
+        # What is predicted of one of them, from those given, is predicted of them all.
+        rest = np.flatnonzero(~held_out.given)
+        item, first = np.unique(a.item[rest], return_index=True)
+        asked = a.rows(np.r_[rest[first], np.flatnonzero(held_out.given)])
+        P, spread = votes(reader.predict(asked)), reader.spread(asked)
+        n = a.rows(rest).sums()[item]
+        joint[item] = dirichlet_log_loss(n, P[: len(item)], spread[: len(item)])
+    return Predicted(votes(direct), direct, reader.predict_own(train, a), joint)
+
+
+def score(predicted: Predicted, annotations: Annotations) -> Floats:
+    """The scores, added up over the votes on each item, (S, N)."""
+    a, y, p = annotations, annotations.vectors, predicted
+    each = [
+        *(log_loss(y, x) for x in (p.votes, p.direct, p.own)),
+        np.sum((p.votes - y) ** 2, axis=1),
+        np.sum(y * metrics.top_shares(p.votes), axis=1),
+    ]
+    votes, direct, own, brier, agreement = (sums_by(a.item, x, len(a.items)) for x in each)
+    return np.stack([votes, direct, own, p.joint, brier, agreement])
+
+
+def log_loss(y: Floats, p: Floats) -> Floats:
+    """- sum_k y_k log p_k, infinite where what was said got no chance."""
+    with np.errstate(divide="ignore"):
+        # Rounding may leave a certain label a hair above 1.
+        return np.sum(y * np.where(y > 0, -np.log(np.minimum(p, 1)), 0), axis=1)
