@@ -58,7 +58,7 @@ HOUSE = [
             "crowds",
             "triage/",
             "which items to annotate next, and by whom",
-            "annotations opinion",
+            "annotations opinion trust",
         ),
         (
             "crowds",

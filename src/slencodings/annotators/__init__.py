@@ -2,5 +2,6 @@
 
 from slencodings.annotators.describe import describe_annotators
 from slencodings.annotators.roster import Roster
+from slencodings.annotators.verdicts import Judged, Verdict, judge, verdict
 
-__all__ = ["Roster", "describe_annotators"]
+__all__ = ["Judged", "Roster", "Verdict", "describe_annotators", "judge", "verdict"]

@@ -11,6 +11,7 @@ Nobody knows what they will say, so spend a part of the budget, collect, fuse ag
 
 from slencodings.triage.assign import Assignment, assign
 from slencodings.triage.plan import Goal, annotations_needed, dissonance, plan, why
+from slencodings.triage.status import reasons, status
 from slencodings.triage.triage import Triage, triage
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "assign",
     "dissonance",
     "plan",
+    "reasons",
+    "status",
     "triage",
     "why",
 ]

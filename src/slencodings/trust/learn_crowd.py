@@ -326,7 +326,9 @@ def _people(crowd: Crowd, a: Annotations) -> People:
     return People(
         sums_by(a.annotator, right, M),
         sums_by(a.annotator, right * (1 - right), M),
-        given @ crowd.prior / n,
+        # By what is true of these items as it is read here, or always saying the commonest label
+        # would be better or worse than chance.
+        given @ np.mean(p, axis=0) / n if len(p) else np.zeros(M),
     )
 
 

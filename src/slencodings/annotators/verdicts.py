@@ -1,0 +1,117 @@
+"""What to make of each annotator, in two words and a reason."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from slencodings.annotations import Annotations, sums_by
+from slencodings.opinion import Codes, Floats
+from slencodings.trust import Crowd
+
+Verdict: TypeAlias = Literal["against the crowd", "at chance", "look at", "too few to tell", "fine"]
+
+# Fewer items shared with others say nothing.
+FEWEST_ITEMS = 5
+# So far below the typical annotator is clearly below.
+_MARGIN = 0.1
+# Who cannot be above this is clearly low, whatever is typical.
+_LOW = 0.25
+# So often the same answer is said to be nearly always that.
+_NEARLY_ALWAYS = 0.95
+
+
+class Judged(NamedTuple):
+    """What to make of one annotator, and why."""
+
+    verdict: Verdict
+    reason: str
+
+
+def verdict(low: float, high: float, *, typical: float, shared: int) -> Verdict:
+    """What to make of somebody whose `above_chance` lies between low and high.
+
+    | verdict | if |
+    |---|---|
+    | too few to tell | fewer than 5 items are shared with others |
+    | against the crowd | they are right less often than by guessing: all of it is below 0 |
+    | at chance | it holds 0 and is clearly low: all .1 or more below the typical, or below .25 |
+    | too few to tell | it holds 0 and is not clearly low |
+    | look at | it is above 0, but clearly low |
+    | fine | else |
+
+    Parameters
+    ----------
+    low, high : ends of the interval; 0 is guessing, 1 always right
+    typical : the median of those who are above chance for sure
+    shared : how many items they share with others
+    """
+    if shared < FEWEST_ITEMS:
+        return "too few to tell"
+    if high < 0:
+        return "against the crowd"
+    clearly_low = high <= max(typical - _MARGIN, _LOW)
+    if low <= 0:
+        return "at chance" if clearly_low else "too few to tell"
+    return "look at" if clearly_low else "fine"
+
+
+def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
+    """A verdict on each annotator by what was learned of the crowd, with its reason."""
+    a, shared = annotations, shared_items(annotations)
+    low, high = crowd.above_chance_interval()
+    typical = typical_skill(crowd, shared)
+    most, share = _commonest(a)
+
+    def one(m: int) -> Judged:
+        found = verdict(float(low[m]), float(high[m]), typical=typical, shared=int(shared[m]))
+        if shared[m] < FEWEST_ITEMS:
+            n = int(shared[m])
+            return Judged(found, f"shares {n or 'no'} item{'s' * (n != 1)} with others")
+        reason = {
+            "against the crowd": "right less often than by guessing",
+            "at chance": "no better than guessing",
+            "too few to tell": "may be guessing or as good as is typical",
+            "look at": f"clearly below the typical {_short(typical)}"
+            if high[m] <= typical - _MARGIN
+            else "hardly better than guessing",
+            "fine": "above chance, as is usual",
+        }[found]
+        if found in {"against the crowd", "at chance"} and share[m] >= _NEARLY_ALWAYS:
+            reason += f", says {a.labels[most[m]]} {share[m]:.0%} of the time"
+        return Judged(found, reason)
+
+    return [one(m) for m in range(len(a.annotators))]
+
+
+def typical_skill(crowd: Crowd, shared: Codes) -> float:
+    """The median `above_chance` of those who are above chance for sure; 0 if nobody is."""
+    low, _ = crowd.above_chance_interval()
+    good = (low > 0) & (shared >= FEWEST_ITEMS)
+    return float(np.median(crowd.above_chance[good])) if np.any(good) else 0.0
+
+
+def shared_items(annotations: Annotations) -> Codes:
+    """How many items each annotator shares with others, (M,)."""
+    a, N = annotations, max(len(annotations.items), 1)
+    met = np.unique(a.annotator * N + a.item)
+    item, who = met % N, met // N
+    several = np.bincount(item, minlength=N) > 1
+    return np.bincount(who[several[item]], minlength=len(a.annotators))
+
+
+def _commonest(a: Annotations) -> tuple[Codes, Floats]:
+    """The label that each annotator gives most, and the share of their answers that it is."""
+    M = len(a.annotators)
+    if a.soft:
+        given = np.stack([sums_by(a.annotator, y, M) for y in a.y.T], axis=1)
+    else:
+        K = len(a.labels)
+        given = np.bincount(a.annotator * K + a.y, minlength=M * K).reshape(M, K)
+    total = np.maximum(np.sum(given, axis=1), 1)
+    return np.argmax(given, axis=1), np.max(given, axis=1, initial=0) / total
+
+
+def _short(x: float) -> str:
+    return f"{x:.2f}".replace("0.", ".", 1)

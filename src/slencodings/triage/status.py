@@ -1,0 +1,127 @@
+"""Which items are settled, which have too few votes, where votes conflict, and why."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.annotations import Annotations
+from slencodings.opinion import Floats
+from slencodings.trust import Weighed
+
+# One vote is checked by nobody; the second may contradict it. How much more is needed depends on
+# who voted, and that the probability knows.
+LEAST_VOTES = 2
+LEAST_PROBABILITY = 0.9
+# Between two labels a fifteenth of all votes against the rest, by their worth.
+CONFLICT = 0.25
+
+
+def status(
+    weighed: Weighed,
+    *,
+    least_votes: int = LEAST_VOTES,
+    least_probability: float = LEAST_PROBABILITY,
+    conflict: float = CONFLICT,
+) -> NDArray[np.str_]:
+    """What is the matter with each item, (N,): "settled", "few" or "conflict".
+
+    settled   as many votes as asked for, and the likeliest label is as probably true
+    conflict  not settled, and votes contradict each other: conflict > `conflict`
+    few       not settled, and they do not: too few votes, or by people who know too little
+
+    `triage` and the report decide by this. Where all votes are for one label there is no conflict.
+
+    Parameters
+    ----------
+    weighed : what `trust.weigh` gave
+    least_votes, least_probability : what an item needs to be settled
+    conflict : how much of it to bear, in [0, 1]; 0 where all agree, 1 where every label has as much
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from slencodings import from_table
+    >>> from slencodings.trust import weigh
+    >>> rows = {"item": list("pppppqqrr"), "who": list("abcdeabab"), "y": [1] * 5 + [0, 1, 0, 0]}
+    >>> crowd = from_table(rows, item="item", annotator="who", label="y")
+    >>> weighed = weigh(replace(crowd, reliability=np.full(9, 0.7)))
+    >>> status(weighed).tolist(), status(weighed, least_probability=0.6).tolist()
+    (['settled', 'conflict', 'few'], ['settled', 'conflict', 'settled'])
+    """
+    _check(least_votes, least_probability, conflict)
+    n, p = weighed.evidence.n, likeliest(weighed)
+    settled = (n >= least_votes) & (p >= least_probability)
+    # One annotation may be shared out over labels, which is no conflict of anybody with anybody.
+    differ = (n > 1) & (weighed.conflict > conflict)
+    return np.where(settled, "settled", np.where(differ, "conflict", "few"))
+
+
+def likeliest(weighed: Weighed) -> Floats:
+    """The probability that the likeliest label of each item is true, (N,)."""
+    return np.max(weighed.truth.probability, axis=1, initial=0)
+
+
+def reasons(
+    annotations: Annotations,
+    weighed: Weighed,
+    found: NDArray[np.str_],
+    *,
+    least_votes: int = LEAST_VOTES,
+    least_probability: float = LEAST_PROBABILITY,
+) -> list[str]:
+    """Why each item has the status that was found for it, in a few words."""
+    P, votes = weighed.truth.probability, annotations.sums()
+    labels = [str(label) for label in annotations.labels.tolist()]
+    bound = _share(least_probability)
+
+    def reason(i: int) -> str:
+        n, lead = int(weighed.evidence.n[i]), int(np.argmax(P[i]))
+        if not n:
+            return "nobody annotated it"
+        leader = f"{labels[lead]} is {_share(P[i, lead], least_probability)} likely"
+        if found[i] == "settled":
+            return f"{leader}, by {_votes(n)}"
+        if n < least_votes:
+            return f"{_votes(n)}, and {least_votes} are asked for"
+        short = f"{leader}, less than {bound}"
+        if found[i] == "few":
+            return f"{short}, by {_votes(n)}"
+        most = np.argsort(-votes[i], kind="stable")[:3]
+        said = ", ".join(
+            f"{votes[i, k]:.3g} say{'s' * (votes[i, k] == 1)} {labels[k]}"
+            for k in most
+            if votes[i, k] > 0
+        )
+        more = int(np.count_nonzero(votes[i])) - 3
+        said += f" and {more} more labels" if more > 0 else ""
+        return f"{said}; {short}"
+
+    return [reason(i) for i in range(len(found))]
+
+
+def _votes(n: int) -> str:
+    return f"{n:,} vote{'s' * (n != 1)}"
+
+
+def _share(p: float, bound: float | None = None) -> str:
+    """Two digits; cut and not rounded where that would reach a bound that was not reached."""
+    text = f"{p:.2f}"
+    if bound is not None and p < bound <= float(text):
+        text = f"{np.floor(p * 1000) / 1000:.3f}"
+    return text.removeprefix("0")
+
+
+def _check(least_votes: int, least_probability: float, conflict: float) -> None:
+    if operator.index(least_votes) < 1:
+        raise ValueError(f"`least_votes` must be 1 or more; {least_votes} came. 2 is usual.")
+    # Written so that NaN fails it.
+    if not 0 < least_probability <= 1:
+        raise ValueError(
+            f"`least_probability` must lie above 0 and at most at 1; {least_probability} came. "
+            "0.9 is usual."
+        )
+    if not 0 <= conflict <= 1:
+        raise ValueError(f"`conflict` must lie in [0, 1]; {conflict} came. {CONFLICT} is usual.")
