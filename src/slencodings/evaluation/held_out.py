@@ -5,18 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.annotations import Annotations
 from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.measure import measure, measure_gold
-from slencodings.evaluation.methods import Fitted, Learner, Method, methods_for
-from slencodings.evaluation.predicted import SCORES, HeldOut, halves, predict, score
+from slencodings.evaluation.methods import Learner, Method, Target, methods_for, pooled
+from slencodings.evaluation.pool import NAME as POOL
+from slencodings.evaluation.pool import Weights, pairs, pool, pool_targets, weights_by_fold
+from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
 from slencodings.evaluation.rows import About, Row
 from slencodings.evaluation.text import as_text
-from slencodings.opinion import Codes
+from slencodings.opinion import Codes, Floats
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def compare(
     Items are dealt into folds. What a method learns, it learns on the other folds; then each
     annotation is predicted from the others on its item, and half of the annotations of an item
     together from the other half. Methods that infer a truth are scored directly, and through the
-    crowd's habits: what people say where the truth is k, learned by EM.
+    crowd's habits: what people say where the truth is k, learned by EM. "pool of methods" averages
+    what a few of them predict, chosen on items that are neither learned from nor scored.
 
     Parameters
     ----------
@@ -89,37 +93,28 @@ def compare(
     [('SLE, kappa', 1.7, True), ('soft votes', 1.7, False)]
     """
     a, notes = _once_each(annotations, reliability)
-    chosen = _chosen(methods_for(a), methods)
+    plan = _planned(a, methods)
     truth = as_truth(a, gold)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
     everything, n_folds = HeldOut(a, halves(a, rng)), int(fold.max()) + 1
+    done = count()
+    total = (n_folds + 1) * len(plan.fitted) + len(pairs(n_folds)) * len(plan.pooled)
 
-    def tell(fold: int, i: int, name: str) -> None:
-        progress(fold * len(chosen) + i, (n_folds + 1) * len(chosen), name)
+    def tell(name: str) -> None:
+        progress(next(done), total, name)
 
-    sums = np.zeros((len(chosen), len(SCORES), len(a.items)))
-    for f in range(n_folds):
-        learner, test = Learner(a.rows((fold != f)[a.item])), everything.items(fold == f)
-        for i, (name, method) in enumerate(chosen.items()):
-            tell(f, i, name)
-            said = predict(method(learner), learner.annotations, test)
-            sums[i] += score(said, test.annotations)
-    fits: dict[str, Fitted] = {}
-    seconds: list[float] = []
-    learner = Learner(a)
-    for i, (name, method) in enumerate(chosen.items()):
-        tell(n_folds, i, name)
-        start = time.perf_counter()
-        fits[name] = fit = method(learner)
-        seconds.append(time.perf_counter() - start)
-        notes += [f"{name}: {note}" for note in fit.notes]
-        notes += [] if fit.converged else [f"{name} did not converge"]
+    weights = weights_by_fold(plan.pooled, everything, fold, tell) if plan.pooled else []
+    sums = _sums(plan, weights, everything, fold, tell)
+    targets, seconds = _targets(plan, weights, a, tell)
+    for name, target in targets.items():
+        notes += [f"{name}: {note}" for note in target.notes]
+        notes += [] if target.converged else [f"{name} did not converge"]
     counts = everything.counts * (fold >= 0)
     own, joint = len(a.annotators) > 1, not a.soft
-    rows = measure(fits, seconds, sums, counts, bootstrap, rng, own=own, joint=joint)
+    rows = measure(targets, seconds, sums, counts, bootstrap, rng, own=own, joint=joint)
     if truth is not None:
-        measure_gold(rows, list(fits.values()), truth, bootstrap, rng)
+        measure_gold(rows, list(targets.values()), truth, bootstrap, rng)
     about = About(
         annotations=len(a.item),
         items=len(a.items),
@@ -131,6 +126,64 @@ def compare(
         seed=seed,
     )
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
+
+
+class _Plan(NamedTuple):
+    """The names of the rows, what is fitted for them, and those of it that are pooled, if any."""
+
+    rows: list[str]
+    fitted: dict[str, Method]
+    pooled: dict[str, Method]
+
+
+def _planned(a: Annotations, wanted: Sequence[str] | None) -> _Plan:
+    known = methods_for(a)
+    rows = _chosen([*known, POOL], wanted)
+    members = pooled(a) if POOL in rows else []
+    fitted = {name: known[name] for name in known if name in rows or name in members}
+    return _Plan(rows, fitted, {name: known[name] for name in members})
+
+
+def _sums(
+    plan: _Plan,
+    weights: list[Weights],
+    everything: HeldOut,
+    fold: Codes,
+    tell: Callable[[str], None],
+) -> Floats:
+    """The scores of each row, added up by item, (rows, S, N); each fold is learned from once."""
+    a = everything.annotations
+    sums = np.zeros((len(plan.rows), len(SCORES), len(a.items)))
+    for f in range(int(fold.max()) + 1):
+        learner, test = Learner(a.rows((fold != f)[a.item])), everything.items(fold == f)
+        members: list[Predicted] = []
+        for name, method in plan.fitted.items():
+            tell(name)
+            said = predict(method(learner), learner.annotations, test)
+            members += [said] if name in plan.pooled else []
+            if name in plan.rows:
+                sums[plan.rows.index(name)] += score(said, test.annotations)
+        if members:
+            sums[plan.rows.index(POOL)] += score(pool(members, weights[f]), test.annotations)
+    return sums
+
+
+def _targets(
+    plan: _Plan, weights: list[Weights], a: Annotations, tell: Callable[[str], None]
+) -> tuple[dict[str, Target], list[float]]:
+    """What each row makes of the whole crowd, and how many seconds that took."""
+    learner = Learner(a)
+    targets: dict[str, Target] = {}
+    seconds: dict[str, float] = {}
+    for name, method in plan.fitted.items():
+        tell(name)
+        start = time.perf_counter()
+        targets[name] = method(learner).target
+        seconds[name] = time.perf_counter() - start
+    if plan.pooled:
+        targets[POOL] = pool_targets({name: targets[name] for name in plan.pooled}, weights)
+        seconds[POOL] = sum(seconds[name] for name in plan.pooled)
+    return {name: targets[name] for name in plan.rows}, [seconds[name] for name in plan.rows]
 
 
 def _once_each(annotations: Annotations, reliability: Any) -> tuple[Annotations, list[str]]:
@@ -151,7 +204,7 @@ def _once_each(annotations: Annotations, reliability: Any) -> tuple[Annotations,
     return a.rows(keep), [note]
 
 
-def _chosen(known: dict[str, Method], wanted: Sequence[str] | None) -> dict[str, Method]:
+def _chosen(known: list[str], wanted: Sequence[str] | None) -> list[str]:
     if wanted is None:
         return known
     folded = {name.casefold(): name for name in known}
@@ -162,7 +215,7 @@ def _chosen(known: dict[str, Method], wanted: Sequence[str] | None) -> dict[str,
             f"{wrong[0] if wrong else wanted!r} came. Some need annotators, confidence or "
             "reliability, which this crowd may not have."
         )
-    return {folded[name.casefold()]: known[folded[name.casefold()]] for name in wanted}
+    return list(dict.fromkeys(folded[name.casefold()] for name in wanted))
 
 
 def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> Codes:

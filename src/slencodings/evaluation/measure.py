@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import metrics
-from slencodings.evaluation.methods import Fitted
+from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
 from slencodings.opinion import Floats
@@ -58,7 +58,7 @@ class Resampled(NamedTuple):
 
 
 def measure(
-    fits: dict[str, Fitted],
+    targets: dict[str, Target],
     seconds: list[float],
     sums: Floats,
     counts: Floats,
@@ -78,19 +78,20 @@ def measure(
     mean: Floats = sums.sum(axis=2) / counts.sum(axis=1)
     S = len(LOSSES)
     by_item = np.moveaxis(sums[:, :S], 2, 0).reshape(len(counts[0]), -1)
-    drawn = resample(by_item, np.tile(counts[:S].T, (1, len(fits))), bootstrap, rng)
-    drawn = drawn.reshape(bootstrap, len(fits), S)
+    drawn = resample(by_item, np.tile(counts[:S].T, (1, len(targets))), bootstrap, rng)
+    drawn = drawn.reshape(bootstrap, len(targets), S)
     votes, direct, this, together = (Resampled(mean[:, s], drawn[:, :, s]) for s in range(S))
     rows: list[Row] = []
-    for i, (name, fit) in enumerate(fits.items()):
+    for i, (name, target) in enumerate(targets.items()):
+        u = target.uncertainty
         ends = [score.interval(i) for score in (votes, direct, this, together)]
         behind, joint_behind = votes.behind(i), together.behind(i)
         rows.append(
             {
                 "method": name,
                 "seconds": seconds[i],
-                "uncertainty": None if fit.uncertainty is None else float(np.mean(fit.uncertainty)),
-                "converged": bool(fit.converged),
+                "uncertainty": None if u is None else float(np.mean(u)),
+                "converged": bool(target.converged),
                 "votes": float(votes.mean[i]),
                 "direct": float(direct.mean[i]),
                 "own": float(this.mean[i]) if own else None,
@@ -114,7 +115,7 @@ def measure(
                 "best": votes.best(i),
                 "best_own": own and this.best(i),
                 "best_joint": joint and together.best(i),
-                "doubts": fit.uncertainty is not None,
+                "doubts": target.doubts,
             }
         )
     return rows
@@ -122,7 +123,7 @@ def measure(
 
 def measure_gold(
     rows: list[Row],
-    fits: list[Fitted],
+    targets: list[Target],
     truth: Floats,
     bootstrap: int,
     rng: np.random.Generator,
@@ -131,7 +132,7 @@ def measure_gold(
     known = ~np.isnan(truth).any(axis=1)
     truth = truth[known]
     soft = bool(np.any((truth > 0) & (truth < 1)))
-    given = [fit.probability[known] for fit in fits]
+    given = [target.probability[known] for target in targets]
     shares = np.stack([metrics.shares_right(truth, p) for p in given], axis=1)
     losses = np.stack([log_loss(truth, p) for p in given], axis=1)
     both = np.concatenate([shares, losses], axis=1)

@@ -26,6 +26,25 @@ _TYPES = 3
 _ONE_COUNT = 1 / 3
 
 
+class Target(NamedTuple):
+    """What a method would give to train on.
+
+    Attributes
+    ----------
+    probability : (N, K), what it takes for true, or what people say if it infers no truth
+    uncertainty : (N,), of opinions
+    doubts : whether it tells how sure of its probabilities it is
+    converged : whether learning came to an end
+    notes : what people should know
+    """
+
+    probability: Floats
+    uncertainty: Floats | None = None
+    doubts: bool = False
+    converged: bool = True
+    notes: tuple[str, ...] = ()
+
+
 class Fitted(NamedTuple):
     """What a method learned from a crowd.
 
@@ -33,18 +52,12 @@ class Fitted(NamedTuple):
     ----------
     reader : predicts annotations from the others on their item
     infers_truth : whether its distribution is about the truth, not about what people say
-    probability : (N, K), what it takes for true, or would give to train on if it infers no truth
-    uncertainty : (N,), of opinions
-    converged : whether learning came to an end
-    notes : what people should know
+    target : what it makes of the items it learned from
     """
 
     reader: Reader
     infers_truth: bool
-    probability: Floats
-    uncertainty: Floats | None = None
-    converged: bool = True
-    notes: tuple[str, ...] = ()
+    target: Target
 
 
 class Learner:
@@ -119,12 +132,12 @@ def base_rate(a: Annotations) -> Floats:
 def _majority(c: Learner) -> Fitted:
     found = aggregate.majority_vote(c.annotations, ties="soft")
     reader = Counts(_equal, c.base_rate, prior=0, winner=True)
-    return Fitted(reader, True, found.probability)
+    return Fitted(reader, True, Target(found.probability))
 
 
 def _soft(c: Learner) -> Fitted:
     found = aggregate.soft_vote(c.annotations)
-    return Fitted(Counts(_equal, c.base_rate, prior=0), True, found.probability)
+    return Fitted(Counts(_equal, c.base_rate, prior=0), True, Target(found.probability))
 
 
 def _equal(a: Annotations) -> Floats:
@@ -187,13 +200,14 @@ def _glad(c: Learner) -> Fitted:
 
 
 def _inferred(reader: Reader, found: Aggregate) -> Fitted:
-    return Fitted(reader, True, found.probability, converged=found.details["converged"])
+    target = Target(found.probability, converged=found.details["converged"])
+    return Fitted(reader, True, target)
 
 
 def _with_source(source: Callable[[Learner], Any]) -> Method:
     def method(c: Learner) -> Fitted:
         mapped = aggregate.as_reliability(source(c))
-        return _sle(c, mapped.reliability)._replace(notes=_notes(c.sure, mapped))
+        return _sle(c, mapped.reliability, notes=_notes(c.sure, mapped))
 
     return method
 
@@ -209,11 +223,18 @@ def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
 
 
 def _given(c: Learner) -> Fitted:
-    target = aggregate.sle(c.sure, base_rate=c.base_rate)
-    return _opinions(target, lambda a: _odds(aggregate.certainty(sure(a))), c.base_rate)
+    opinion = aggregate.sle(c.sure, base_rate=c.base_rate)
+    return _opinions(opinion, lambda a: _odds(aggregate.certainty(sure(a))), c.base_rate)
 
 
-def _sle(c: Learner, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> Fitted:
+def _sle(
+    c: Learner,
+    r: Any,
+    *,
+    smoothing: float = 0.01,
+    keep: bool = False,
+    notes: tuple[str, ...] = (),
+) -> Fitted:
     """SLE with reliability r, one for all or (M,); `keep` takes stated confidence at its word."""
 
     def doubt(a: Annotations) -> Annotations:
@@ -223,8 +244,8 @@ def _sle(c: Learner, r: Any, *, smoothing: float = 0.01, keep: bool = False) -> 
         return _odds(aggregate.certainty(doubt(a), reliability=r, smoothing=smoothing))
 
     said = doubt(c.annotations)
-    target = aggregate.sle(said, reliability=r, smoothing=smoothing, base_rate=c.base_rate)
-    return _opinions(target, weight, c.base_rate)
+    opinion = aggregate.sle(said, reliability=r, smoothing=smoothing, base_rate=c.base_rate)
+    return _opinions(opinion, weight, c.base_rate, notes)
 
 
 def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
@@ -241,19 +262,25 @@ def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
     def weight(a: Annotations) -> Floats:
         return _odds(aggregate.certainty(doubt(a), reliability=r))
 
-    target = aggregate.sle(doubt(c.annotations), reliability=r, base_rate=c.base_rate)
-    return _opinions(target, weight, c.base_rate)._replace(notes=notes)
+    opinion = aggregate.sle(doubt(c.annotations), reliability=r, base_rate=c.base_rate)
+    return _opinions(opinion, weight, c.base_rate, notes)
 
 
 def _learned_crowd(c: Learner) -> Fitted:
     crowd = learn_crowd(c.sure)
     votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
-    reader = Readings(crowd)
-    return Fitted(reader, False, truth.probability, votes.uncertainty, crowd.converged)
+    target = Target(truth.probability, votes.uncertainty, True, crowd.converged)
+    return Fitted(Readings(crowd), False, target)
 
 
-def _opinions(target: Opinion, weight: Callable[[Annotations], Floats], a: Floats) -> Fitted:
-    return Fitted(Counts(weight, a), False, target.probability, target.uncertainty)
+def _opinions(
+    opinion: Opinion,
+    weight: Callable[[Annotations], Floats],
+    base_rate: Floats,
+    notes: tuple[str, ...] = (),
+) -> Fitted:
+    target = Target(opinion.probability, opinion.uncertainty, True, notes=notes)
+    return Fitted(Counts(weight, base_rate), False, target)
 
 
 def _odds(c: Floats) -> Floats:
@@ -263,12 +290,13 @@ def _odds(c: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Row:
-    """A method, what a crowd must have for it, and whether people know it by name."""
+    """A method, what a crowd must have for it, whether people know it by name, and pool it."""
 
     name: str
     fit: Method
     needs: Callable[[Annotations], bool] = lambda a: True
     well_known: bool = False
+    pooled: bool = False
 
 
 def _ids(a: Annotations) -> bool:
@@ -285,16 +313,16 @@ def _stated(a: Annotations) -> bool:
 
 METHODS = (
     _Row("majority vote", _majority, well_known=True),
-    _Row("soft votes", _soft, well_known=True),
-    _Row("SLE, one count each", lambda c: _sle(c, _ONE_COUNT, smoothing=0.0)),
+    _Row("soft votes", _soft, well_known=True, pooled=True),
+    _Row("SLE, one count each", lambda c: _sle(c, _ONE_COUNT, smoothing=0.0), pooled=True),
     _Row("SLE, full trust", lambda c: _sle(c, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
     _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),
-    _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids),
+    _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids, pooled=True),
     _Row("IBCC", lambda c: _bcc(c, types=1), _ids),
-    _Row("EBCC", lambda c: _bcc(c, types=_TYPES), _ids),
-    _Row("MACE", _mace, _ids, well_known=True),
-    _Row("GLAD", _glad, _ids),
+    _Row("EBCC", lambda c: _bcc(c, types=_TYPES), _ids, pooled=True),
+    _Row("MACE", _mace, _ids, well_known=True, pooled=True),
+    _Row("GLAD", _glad, _ids, pooled=True),
     *(_Row(f"SLE, {name}", _with_source(source), _ids) for name, source in SOURCES.items()),
     _Row(
         "Dawid-Skene, weighted by confidence",
@@ -309,13 +337,18 @@ METHODS = (
         lambda c: _calibrated(c, SOURCES["kappa"]),
         lambda a: _ids(a) and _stated(a),
     ),
-    _Row("learned crowd", _learned_crowd, well_known=True),
+    _Row("learned crowd", _learned_crowd, well_known=True, pooled=True),
 )
 
 
 def methods_for(a: Annotations) -> dict[str, Method]:
     """The methods that make sense for a crowd, by name: some need annotator ids, or confidence."""
     return {row.name: row.fit for row in METHODS if row.needs(a)}
+
+
+def pooled(a: Annotations) -> list[str]:
+    """Those of them that a pool chooses from: one of each kind, none that takes another's model."""
+    return [row.name for row in METHODS if row.pooled and row.needs(a)]
 
 
 def well_known(a: Annotations) -> list[str]:
