@@ -91,7 +91,7 @@ def reasons(
             return f"{short}, by {_votes(n)}"
         most = np.argsort(-votes[i], kind="stable")[:3]
         said = ", ".join(
-            f"{votes[i, k]:.3g} say{'s' * (votes[i, k] == 1)} {labels[k]}"
+            f"{votes[i, k]:.3g} {'says' if votes[i, k] == 1 else 'say'} {labels[k]}"
             for k in most
             if votes[i, k] > 0
         )
