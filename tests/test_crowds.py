@@ -218,9 +218,9 @@ def test_where_every_item_has_one_annotation_triage_trusts_all_alike(sle, tmp_pa
 
 
 def test_wrong_use_of_the_verbs_is_told(sle, digits, tmp_path):
-    code, _, err = sle("compare", digits, "-o", "rows.xlsx")
+    code, _, err = sle("compare", digits, "-o", "rows.docx")
     assert code == 1
-    assert "chooses its format: .csv, .tsv, .json or .jsonl; 'rows.xlsx' came" in err
+    assert "chooses its format: .csv, .tsv, .json, .jsonl or .xlsx; 'rows.docx' came" in err
     code, _, err = sle("compare", digits, "--method", "votes")
     assert code == 1
     assert "--method must be some of 'majority vote'" in err

@@ -209,8 +209,10 @@ def test_a_header_without_clear_names_is_refused(text: str, message: str):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (b"a,b\nx,caf\xe9\n", r"must be UTF-8; line 2 is not \(it has b'\\xe9'\).*LATIN1 -t UTF-8"),
-        ("a,b\n".encode("utf-16"), r"must be UTF-8; line 1.*iconv -f UTF-16"),
+        (
+            b"a,b\nx,caf\xe9\n",
+            r"must be UTF-8; line 2 is not \(it has b'\\xe9'\).*encoding='cp1252'",
+        ),
         (b"PK\x03\x04\x00\x00", r"binary file of another kind \(it begins with b'PK.*Export it"),
     ],
 )
@@ -290,7 +292,6 @@ def test_numbers_may_come_as_text_among_numbers(tmp_path: Path):
         ("a.json", b"[]", "must hold JSON objects, one each annotation; none came"),
         ("a.jsonl", b"1\n2\n", "must hold JSON objects"),
         ("a.jsonl", b'{"a": 1, "A": 2}\n', "differ by more than case.*'A' and 'a' came"),
-        ("a.jsonl", b'\xef\xbb\xbf{"a": 1}\n', "byte order mark.*tail -c"),
     ],
 )
 def test_json_that_would_be_misread_is_refused(

@@ -341,10 +341,10 @@ def test_other_settings_are_refused(tmp_path: Path, how: dict[str, Any], words: 
 def test_a_batch_that_lacks_a_column_is_asked_for_it(tmp_path: Path, role: str):
     add(tmp_path, doubtful_table())
     table = doubtful_table(seed=1)
-    table["sure"] = table.pop(role)
+    table["how far"] = table.pop(role)
     words = f"came with {role}; no column of new.csv looks like it. Name it: {role}='COLUMN'; or"
     assert_refused(tmp_path, words, table)
-    add(tmp_path, table, columns={role: "sure"})
+    add(tmp_path, table, columns={role: "how far"})
     add(tmp_path, table, columns={role: "1"})
     total = {name: doubtful_table()[name] + doubtful_table(seed=1)[name] * 2 for name in ROLES}
     total[role][120:] = [1.0] * 60
@@ -693,7 +693,7 @@ def test_evidence_must_be_an_amount(column: str, wrong: float):
     table: Table = {"item": ["a", "b"], "label": ["x", "y"], "evidence": [1.0, 1.0]}
     table |= {"dogmatic": [0.0, 0.0]}
     table[column] = [1.0, wrong]
-    words = f"`{column}` must be finite and not negative; 1 of 2 rows are not, first .* at row 1"
+    words = f"`{column}` must be finite and not negative; 1 of 2 rows are not, first .* in row 2"
     with pytest.raises(ValueError, match=words):
         fuse_evidence(table)
 

@@ -20,6 +20,8 @@ Incomplete: TypeAlias = Literal["error", "drop"]
 # What one annotator said twice of one item.
 Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
 
+# How CSV is written: for programs; for Excel, where commas part cells; where semicolons do.
+CsvStyle: TypeAlias = Literal["plain", "excel", "excel-semicolon"]
 # What does the work of `sle encode`.
 Engine: TypeAlias = Literal["duckdb", "spark"]
 # Formats of tables, tools whose exports are read, and layouts that bear no mark of their own.

@@ -41,6 +41,7 @@ class Read(NamedTuple):
 def _options(
     source: o.In,
     output: o.RowsOut = None,
+    csv_style: o.Style = "plain",
     *,
     reading: Reading,
     quiet: o.Quiet = False,
@@ -56,6 +57,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     """
     _, *own = o.parameters(verb)
     names = {p.name for p in own}
+    names |= {"csv_style"} if "output" in names else set[str]()
     *shared, quiet, verbose = (p for p in o.parameters(_options) if p.name not in names)
 
     def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
@@ -63,8 +65,9 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         from slencodings.files.write import check_rows_target, write_rows
 
         output = None if "output" in names else given.pop("output")
+        style = given.pop("csv_style", "plain")
         if output is not None:
-            check_rows_target(output, source)
+            check_rows_target(output, source, style)
         with notes(quiet) as (say, progress):
 
             def crowd(gold: str | None) -> Crowd:
@@ -72,7 +75,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
 
             found = verb(Read(source, crowd, say, progress), **given)
             if output is not None:
-                write_rows(found.rows, output, found.about)
+                write_rows(found.rows, output, found.about, style)
                 if output != "-":
                     say("wrote", f"{output}: {len(found.rows):,} rows")
         if output is None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from slencodings.choices import (
+    CsvStyle,
     Duplicates,
     Engine,
     FileForm,
@@ -110,8 +111,8 @@ In = Annotated[
     list[str],
     typer.Argument(
         metavar="IN",
-        help="CSV, TSV, Parquet or JSONL, also gzipped, or what an annotation tool exported; "
-        "several of a kind, a folder of them (day=1/ and the like become columns), a "
+        help="CSV, TSV, Parquet, JSONL or .xlsx, also gzipped, or what an annotation tool "
+        "exported; several of a kind, a folder of them (day=1/ and the like become columns), a "
         "'pattern/*.parquet', an address such as s3://...; "
         "- is standard input.",
     ),
@@ -122,7 +123,8 @@ Out = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Where to write: .parquet, .csv, .tsv or .jsonl by name; - is CSV on standard output.",
+        help="Where to write: .parquet, .csv, .tsv, .jsonl or .xlsx by name; - is CSV on standard "
+        "output.",
     ),
 ]
 Into = Annotated[
@@ -156,8 +158,16 @@ RowsOut = Annotated[
         "--output",
         "-o",
         metavar="OUT",
-        help="Write all rows and columns: .csv, .tsv, .json or .jsonl by name; - is CSV on "
-        "standard output.  [default: a table to look at]",
+        help="Write all rows and columns: .csv, .tsv, .json, .jsonl or .xlsx by name; - is "
+        "CSV on standard output.  [default: a table to look at]",
+    ),
+]
+Style = Annotated[
+    CsvStyle,
+    typer.Option(
+        "--csv-style",
+        help="How .csv is written: for Excel with a byte order mark and no text that it would take "
+        "for a formula; with semicolons also with decimal commas.",
     ),
 ]
 InFormat = Annotated[
@@ -173,6 +183,11 @@ Question = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Which question of an annotation tool's export."),
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Of text that is not UTF-8, such as cp1252 or utf-16."),
+]
+Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Which sheet of a workbook.")]
 
 Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="Found by name if left out.")]
 LabelColumn = Annotated[
@@ -256,6 +271,8 @@ Values = Annotated[
 def _reading(
     format: InFormat = None,
     question: Question = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     item: Column = None,
     annotator: Column = None,
     label: LabelColumn = None,

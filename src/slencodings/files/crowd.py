@@ -12,7 +12,7 @@ import numpy as np
 from slencodings.annotations import Annotations, by_annotators, counted
 from slencodings.choices import Format
 from slencodings.files.duckdb import plain_errors, watch
-from slencodings.files.locate import Connection, Source, locate, read_tool
+from slencodings.files.locate import Connection, Source, converted, locate, read_tool
 from slencodings.files.scan import Relation, Step, quote, read, scan, typed
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
@@ -55,7 +55,7 @@ def read_crowd(
     asked = reading or Reading()
     with disk_errors(), workspace() as (connection, folder):
         found = locate(connection, source, folder)
-        found = read_tool(found, asked.format, asked.question, folder, say)
+        found, asked = read_tool(found, asked, folder, say)
 
         def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
@@ -73,7 +73,10 @@ def read_crowd(
             )
             truth = None
             if gold is not None:
-                truth = _truth(connection, found, asked.format, gold, str(reading.item), a)
+                other = Source(Path(gold).name, [gold])
+                if Path(gold).is_file():
+                    other = converted(other, Reading(), folder, say)
+                truth = _truth(connection, found, asked.format, gold, other, str(reading.item), a)
             return Crowd(a, truth)
 
         return watch(connection, work, progress)
@@ -109,6 +112,7 @@ def _truth(
     source: Source,
     format: Format | None,
     gold: str,
+    known: Source,
     item: str,
     a: Annotations,
 ) -> Floats:
@@ -117,13 +121,11 @@ def _truth(
     soft = gold not in here.names
     columns = [name.strip() for name in gold.split(",")] if soft else [gold]
     if not set(columns) <= set(here.names):
-        other = Path(gold)
-        if not other.is_file():
+        if not Path(gold).is_file():
             raise ValueError(
                 f"--gold must be a column, columns with commas, or a file; {gold!r} came. "
                 f"The columns are {', '.join(map(repr, here.names[:20]))}."
             )
-        known = Source(other.name, [str(other)])
         with plain_errors(known):
             there = scan(connection, known)
             chosen = choose_columns(there.names, Reading())

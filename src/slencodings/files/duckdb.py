@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gzip
 import json
 import threading
 import zlib
@@ -17,7 +16,8 @@ import duckdb
 
 from slencodings.choices import Format, TableFormat
 from slencodings.files.locate import Connection, Source
-from slencodings.files.scan import Step, common_format, convert, is_gzip
+from slencodings.files.readable import unpacked
+from slencodings.files.scan import OTHER_ENCODING, Step, common_format
 from slencodings.files.write import is_of_disk
 from slencodings.progress import Progress
 
@@ -80,7 +80,7 @@ def plain_errors(source: Source, asked: Format | None = None) -> Generator[None]
         what_next = "Repair it or copy it again, or name its `format` if that is another: "
         what_next += ", ".join(get_args(TableFormat)) + "."
         if "utf-8" in why.lower():
-            what_next = convert(source.name)
+            what_next = OTHER_ENCODING
         raise ValueError(
             f"{source.name} cannot be read as {format.upper()}: {why} {what_next}"
         ) from error
@@ -104,7 +104,7 @@ def _broken_line(path: Path) -> str:
     DuckDB counts lines differently in different messages.
     """
     damaged = suppress(EOFError, zlib.error)
-    with damaged, gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+    with damaged, unpacked(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 json.loads(line.strip() or "null")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slencodings import __version__
+from slencodings.choices import CsvStyle
 from slencodings.files import store as kept_evidence
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
@@ -69,6 +70,7 @@ def encode_file(
     again: bool = False,
     memory: str | None = None,
     save_trust: str | None = None,
+    csv_style: CsvStyle = "plain",
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> About:
@@ -83,6 +85,7 @@ def encode_file(
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
     save_trust : where to keep what was learned
+    csv_style : how a target that is CSV is written
     say, progress : called with notes for people, and with what is done of each step
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
@@ -92,7 +95,7 @@ def encode_file(
             "Pass a target, or into='store.parquet'."
         )
     stores = [] if into is None else [into]
-    writer = "" if target is None else check_target(target, source, *stores)
+    writer = "" if target is None else check_target(target, source, *stores, style=csv_style)
     for store in stores:
         kept_evidence.check_place_of_store(store, source)
     if save_trust is not None:
@@ -107,7 +110,7 @@ def encode_file(
             *(name for name in (target, save_trust) if name not in (None, "-")),
         ]:
             check_place(output, found.files)  # A pattern may stand for what is to be replaced.
-        found = read_tool(found, reading.format, reading.question, folder, say)
+        found, reading = read_tool(found, reading, folder, say)
         kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.files.duckdb import plain_errors
-from slencodings.files.locate import locate
+from slencodings.files.locate import converted, locate
 from slencodings.files.scan import scan, typed
 from slencodings.files.write import workspace
-from slencodings.tables.roles import find_columns
+from slencodings.tables.roles import Reading, find_columns
 
 # Of n items, (n, D) or (n, ...).
 Features: TypeAlias = NDArray[np.float32]
@@ -83,6 +83,7 @@ def _from_arrays(path: Path) -> tuple[list[Any], Features]:
 def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Features]:
     with workspace() as (connection, folder):
         found = locate(connection, source, folder)
+        found = converted(found, Reading(), folder, lambda what, text: None)
         with plain_errors(found):
             table = scan(connection, found)
             names = table.names

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 
 import duckdb
 
-from slencodings.choices import Format, TableFormat
+from slencodings.choices import TableFormat
 from slencodings.files import exports
+from slencodings.files.readable import WORKBOOKS, readable
 from slencodings.progress import Say
-from slencodings.tables.roles import nearest
+from slencodings.tables.roles import Reading, nearest
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
@@ -32,7 +33,7 @@ EXTENSIONS = {
     }.items()
     for scheme in schemes.split()
 }
-SUFFIXES = (*(f".{f}" for f in get_args(TableFormat)), ".pq", ".ndjson")
+SUFFIXES = (*(f".{f}" for f in get_args(TableFormat)), ".pq", ".ndjson", *WORKBOOKS)
 
 
 class Source(NamedTuple):
@@ -82,13 +83,23 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
     return Source(called, filled, not remote, folders, len(files) - len(filled), root)
 
 
-def read_tool(
-    source: Source, format: Format | None, question: str | None, folder: Path, say: Say
-) -> Source:
+def converted(source: Source, reading: Reading, folder: Path, say: Say) -> Source:
+    """The source with copies in the folder of what the engine could not read."""
+    if not source.local:
+        return source
+    how = {"encoding": reading.encoding, "sheet": reading.sheet}
+    new = {file: str(readable(Path(file), folder, say, **how)) for file in source.files}
+    root = source.root and new.get(source.root, source.root)
+    return source._replace(files=list(new.values()), root=root)
+
+
+def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple[Source, Reading]:
     """What an annotation tool exported, as a file of rows in the folder; other files as they are.
 
-    `question` says which, where people were asked several.
+    With it comes the reading of what is left to say: rows have columns of our own names.
     """
+    source = converted(source, reading, folder, say)
+    format, question = reading.format, reading.question
     tool = format if format in exports.FORMATS else None
     if format is None and source.root is not None:
         tool = exports.recognise(source.root)
@@ -98,7 +109,7 @@ def read_tool(
                 f"a question is for what annotation tools export; {source.name} is none. "
                 "Leave it out, or name the tool: format='label-studio'."
             )
-        return source
+        return source, reading
     if source.root is None:
         raise ValueError(
             f"an export is read alone, from one file or folder; {source.name} came. "
@@ -111,7 +122,7 @@ def read_tool(
     path = folder / "export.jsonl"
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in export.rows())
-    return Source(source.name, [str(path)])
+    return Source(source.name, [str(path)]), reading
 
 
 def is_store(connection: Connection, path: Path) -> bool:

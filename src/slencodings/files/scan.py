@@ -6,6 +6,7 @@ import csv
 import glob
 import gzip
 import io
+import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ import duckdb
 from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
 from slencodings.files.locate import SUFFIXES, Connection, Source, is_store
+from slencodings.files.readable import is_gzip, unpacked
 from slencodings.files.write import literal
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
@@ -40,6 +42,8 @@ JSON_TYPES = (
     ({"ARRAY"}, "DOUBLE[]"),
 )
 _LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
+DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
+OTHER_ENCODING = "Say which encoding it has: encoding='cp1252'."
 # How much of a file is looked at to tell what it is.
 HEAD = 1 << 16
 
@@ -75,7 +79,7 @@ def read(
     if table.format != "parquet":
         connection.execute("CREATE TABLE crowd AS FROM relation")
         relation = connection.table("crowd")
-    relation = typed(relation, numbers)
+    relation = typed(relation, numbers, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
 
 
@@ -233,7 +237,7 @@ def _look(path: Path, format: TableFormat) -> Head:
     head, compression = _beginning(path), "gzip" if packed else "none"
     text = text_of(path, head)
     if format in _LINES:
-        _check_json(path, head, text)
+        _check_json(path, text)
         return Head(compression)
     delimiter, names = header(path.name, text, "\t" if format == "tsv" else ",;\t|")
     return Head(compression, delimiter, tuple(names))
@@ -242,7 +246,7 @@ def _look(path: Path, format: TableFormat) -> Head:
 def _beginning(path: Path) -> bytes:
     """The first bytes of a file, unpacked."""
     try:
-        with gzip.open(path) if is_gzip(path) else path.open("rb") as file:
+        with unpacked(path) as file:
             return file.read(HEAD)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
@@ -250,19 +254,12 @@ def _beginning(path: Path) -> bytes:
         ) from error
 
 
-def is_gzip(path: Path) -> bool:
-    """Whether a file is gzipped, whatever its name."""
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
 def text_of(path: Path, head: bytes) -> str:
     """The first bytes of a file as text, whole lines if there are any."""
-    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
-    if b"\x00" in head and not wide:
+    if b"\x00" in head:
         raise ValueError(
-            f"{path.name} must be CSV, TSV, Parquet or JSONL; it is a binary file of another kind "
-            f"(it begins with {head[:8]!r}). Export it to one of these first."
+            f"{path.name} must be CSV, TSV, Parquet, JSONL or .xlsx; it is a binary file of "
+            f"another kind (it begins with {head[:8]!r}). Export it to one of these first."
         )
     try:
         return (head[: head.rfind(b"\n") + 1] or head).decode("utf-8-sig")
@@ -270,18 +267,14 @@ def text_of(path: Path, head: bytes) -> str:
         line = head.count(b"\n", 0, error.start) + 1
         raise ValueError(
             f"{path.name} must be UTF-8; line {line} is not (it has {head[error.start :][:1]!r}). "
-            + convert(path.name, "UTF-16" if wide else "LATIN1")
+            f"{OTHER_ENCODING}"
         ) from error
-
-
-def convert(name: str, encoding: str = "LATIN1") -> str:
-    """What to type to make a file UTF-8."""
-    return f"Convert it first: iconv -f {encoding} -t UTF-8 {name} > utf8-{name}"
 
 
 def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, from its first line."""
-    first = text.split("\n", 1)[0]
+    # What stands in quotes may have any of them.
+    first = re.sub('"[^"]*"', "", text).split("\n", 1)[0]
     delimiter = max(delimiters, key=first.count)
     lines = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter)
     names: list[str] = next(lines, list[str]())
@@ -299,13 +292,8 @@ def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
     return delimiter, names
 
 
-def _check_json(path: Path, head: bytes, text: str) -> None:
-    """Refuse what DuckDB would not explain, and an array cut off after a comma, which it reads."""
-    if head.startswith(b"\xef\xbb\xbf"):
-        raise ValueError(
-            f"{path.name} begins with a byte order mark, which JSON must not have. "
-            f"Cut it off first: tail -c +4 {path.name} > clean-{path.name}"
-        )
+def _check_json(path: Path, text: str) -> None:
+    """Refuse an array cut off after a comma, which DuckDB reads."""
     if is_gzip(path) or text.lstrip()[:1] != "[":
         return
     with path.open("rb") as file:
@@ -423,26 +411,39 @@ def number_columns(reading: Reading) -> list[str]:
     return [name for role, name in reading.wanted if role in numbers]
 
 
-def typed(relation: Relation, numbers: Sequence[str]) -> Relation:
-    """The relation with text turned into numbers in some columns; other words are refused."""
+def typed(
+    relation: Relation, numbers: Sequence[str], say: Say = lambda what, text: None
+) -> Relation:
+    """The relation with text turned into numbers in some columns; other words are refused.
+
+    Where no number has a point, commas may part decimals, and that is said.
+    """
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
     for name in numbers:
         if types.get(name) != "VARCHAR":
             continue
         text, none = quote(name), ", ".join(f"'{word}'" for word in NO_NUMBER)
-        number = f"TRY_CAST({text} AS DOUBLE)"
+        number, decimal = f"TRY_CAST({text} AS DOUBLE)", f"replace({text}, ',', '.')"
         wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
         numbered = relation.project(
-            f"row_number() OVER () AS row, {text} AS value, {wrong} AS wrong"
+            f"row_number() OVER () AS row, {text} AS value, {wrong} AS wrong, "
+            f"wrong AND regexp_full_match(trim({text}), '{DECIMAL_COMMA}') AS comma"
         )
-        bad = numbered.filter("wrong")
-        count, row, value = bad.aggregate("count(*), min(row), arg_min(value, row)").fetchall()[0]
-        if count:
+        found = numbered.aggregate(
+            "count_if(wrong), min(row) FILTER (wrong), arg_min(value, row) FILTER (wrong), "
+            "count_if(comma), count_if(value LIKE '%.%')"
+        )
+        count, row, value, commas, points = found.fetchall()[0]
+        if count and (count > commas or points):
+            do = "does" if count == 1 else "do"
             raise ValueError(
-                f"column {name!r} must hold numbers; {counted(count, 'row')} do not, first "
+                f"column {name!r} must hold numbers; {counted(count, 'row')} {do} not, first "
                 f"{value!r} in row {row} of the data. Map its words to numbers first, or name "
                 "another column."
             )
+        if count:
+            say("note", f"column {name!r} has decimal commas: {value} is {value.replace(',', '.')}")
+            number = f"TRY_CAST({decimal} AS DOUBLE)"
         relation = relation.project(f"* REPLACE ({number} AS {text})")
     return relation
 

@@ -19,12 +19,17 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast, get_args
 
 import duckdb
+
+from slencodings.choices import CsvStyle
+from slencodings.files.excel import check_workbook, write_csv, write_workbook
 
 try:
     import fcntl
@@ -40,6 +45,7 @@ WRITERS = {
     ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
+    ".xlsx": "xlsx",
 }
 
 AMOUNT = re.compile(r"\d+(\.\d+)? ?[KMGT]i?B", re.IGNORECASE)
@@ -52,9 +58,12 @@ _WHAT_NOW = (
 _FAILED_WRITE = re.compile(r'Could not write file \\?"(.*?)\\?": ([^"]+)')
 
 
-def check_target(target: str, source: str | Sequence[str], *others: str) -> str:
+def check_target(
+    target: str, source: str | Sequence[str], *others: str, style: CsvStyle = "plain"
+) -> str:
     """How to write the target, or an error before any work is done."""
     if target == "-":
+        check_style(style, "standard output")
         return WRITERS[".csv"]
     path = Path(target)
     if path.is_dir():
@@ -64,13 +73,22 @@ def check_target(target: str, source: str | Sequence[str], *others: str) -> str:
         )
     packed = path.suffix.lower() == ".gz"
     suffix = (Path(path.stem).suffix if packed else path.suffix).lower()
-    if suffix not in WRITERS or (packed and suffix == ".parquet"):
+    if suffix not in WRITERS or (packed and suffix in (".parquet", ".xlsx")):
         raise ValueError(
             f"the name of the output chooses its format: {', '.join(WRITERS)} (also with .gz, "
-            f"except Parquet); {path.name!r} came."
+            f"except Parquet and .xlsx); {path.name!r} came."
         )
+    check_style(style, path.suffix.lower())
+    if suffix == ".xlsx":
+        check_workbook()
     check_place(target, source, *others)
-    return WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
+    return style if style != "plain" else WRITERS[suffix] + ", COMPRESSION gzip" * packed
+
+
+def check_style(style: CsvStyle, kind: str) -> None:
+    """Refuse a style of CSV for what is none."""
+    if style != "plain" and kind != ".csv":
+        raise ValueError(f"csv_style={style!r} is for a file that ends in .csv; {kind} came.")
 
 
 def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
@@ -155,16 +173,30 @@ def writing(
     if writer == WRITERS[".parquet"]:
         described = literal(json.dumps(about, default=str))
         writer += f", KV_METADATA {{slencodings: {described}}}"
-    else:
+    elif writer != WRITERS[".xlsx"]:
         # CSV and JSONL have no place to say how they were made.
         texts[Path(f"{target}.meta.json")] = json.dumps(about, indent=1, default=str)
     with replacing(target) as path, ExitStack() as others:
         for other, text in texts.items():
             new = others.enter_context(replacing(other))
             new.write_text(text + "\n", encoding="utf-8")
+        if writer == WRITERS[".xlsx"] or writer in get_args(CsvStyle):
+            found = connection.execute("FROM _ordered")
+            parts: Iterator[list[Any]] = iter(partial(found.fetchmany, 10_000), [])
+            rows = chain.from_iterable(parts)
+            yield _write_for_people(path, relation.columns, rows, writer, about)
+            return
         # We write beside the target ourselves; DuckDB would do so once more.
         copy = f"COPY (FROM _ordered) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
         yield connection.execute(copy).fetchall()[0][0]
+
+
+def _write_for_people(
+    path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]], writer: str, about: Row
+) -> int:
+    if writer == WRITERS[".xlsx"]:
+        return write_workbook(path, names, rows, about)
+    return write_csv(path, names, rows, cast("CsvStyle", writer))
 
 
 def literal(text: str) -> str:
@@ -263,19 +295,23 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def check_rows_target(target: str, source: str | Sequence[str]) -> None:
+def check_rows_target(target: str, source: str | Sequence[str], style: CsvStyle = "plain") -> None:
     """Refuse a name for rows that says no format, before any work is done."""
+    kind = Path(target).suffix.lower()
+    check_style(style, "standard output" if target == "-" else kind)
     if target == "-":
         return
-    if Path(target).suffix.lower() not in (".csv", ".tsv", ".json", ".jsonl"):
+    if kind not in (".csv", ".tsv", ".json", ".jsonl", ".xlsx"):
         raise ValueError(
-            "the name of the output chooses its format: .csv, .tsv, .json or .jsonl; "
+            "the name of the output chooses its format: .csv, .tsv, .json, .jsonl or .xlsx; "
             f"{Path(target).name!r} came."
         )
+    if kind == ".xlsx":
+        check_workbook()
     check_place(target, source)
 
 
-def write_rows(rows: Sequence[Row], target: str, about: Row) -> None:
+def write_rows(rows: Sequence[Row], target: str, about: Row, style: CsvStyle = "plain") -> None:
     """Write rows of plain values; JSON also says how they were made, under "about".
 
     Lists are JSON in a cell of CSV. JSON has no number for infinity, so it is the text "inf".
@@ -283,6 +319,12 @@ def write_rows(rows: Sequence[Row], target: str, about: Row) -> None:
     kind = Path(target).suffix.lower()
     if target == "-":
         sys.stdout.write(_as_csv(rows, ","))
+        return
+    if kind == ".xlsx" or style != "plain":
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        cells = ([row.get(name) for name in names] for row in rows)
+        with replacing(Path(target)) as new:
+            _write_for_people(new, names, cells, "xlsx" if kind == ".xlsx" else style, about)
         return
     if kind in (".csv", ".tsv"):
         text = _as_csv(rows, "\t" if kind == ".tsv" else ",")

@@ -41,7 +41,8 @@ class Reading:
     confidence_scale : as in `fuse_table`, (0, 1) if not said; of files also "calibrated"
     base_rate : K columns, or one of lists, where base rates are given by row
     labels, missing, duplicates : as in `fuse_table`
-    format, question : of files, if their names and content do not tell; see `sle encode --help`
+    format, question, encoding, sheet : of files, if their names and content do not tell; see
+        `sle encode --help`
     """
 
     item: str | None = None
@@ -57,6 +58,8 @@ class Reading:
     duplicates: Duplicates = "all"
     format: Format | None = None
     question: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
