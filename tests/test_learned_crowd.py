@@ -252,6 +252,38 @@ def test_what_the_others_say_is_what_is_said_without_the_annotation(soft):
     assert_allclose(own.sum(axis=1), 1)
 
 
+def test_this_annotators_vote_is_anybodys_moved_by_what_is_special_about_them():
+    annotations = crowd(np.random.default_rng(5), R=120)
+    learned = learn_crowd(annotations)
+    votes, own = learned.predict(annotations), learned.predict_own(annotations)
+    model = learned.model
+    assert model is not None
+    evidence = learned.evidence_of_others(annotations)
+    assert evidence.log_likelihood is not None
+    truth = model.posterior(evidence.log_likelihood, evidence.n)
+    for q in range(0, 120, 13):
+        said = model.confusion[annotations.annotator[q]]
+        by_truth = [sum(truth[q, c] * said[c, k] for c in range(3)) for k in range(3)]
+        usual = [sum(truth[q, c] * model.crowd[c, k] for c in range(3)) for k in range(3)]
+        moved = [votes[q, k] * by_truth[k] / usual[k] for k in range(3)]
+        expected = [0.75 * m / sum(moved) + 0.25 * t for m, t in zip(moved, by_truth, strict=True)]
+        assert_allclose(own[q], expected, atol=1e-12)
+
+
+def test_who_has_habits_of_their_own_is_predicted_better_than_anybody():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    item, annotator = np.divmod(np.arange(300 * 6), 6)
+    # One of six says the next label, where it is the first.
+    y = np.where((annotator == 0) & (truth[item] == 0), 1, truth[item])
+    y = np.where(rng.random(len(y)) < 0.2, rng.integers(0, 3, len(y)), y)
+    train, test = (make(item[k], annotator[k], y[k], K=3) for k in (item < 200, item >= 200))
+    learned = learn_crowd(train)
+    q = np.flatnonzero(test.annotator == 0)
+    own, anybody = (p[q, test.y[q]] for p in (learned.predict_own(test), learned.predict(test)))
+    assert np.mean(np.log(own)) > np.mean(np.log(anybody)) + 0.2
+
+
 @given(seeds)
 def test_the_order_of_rows_changes_nothing(seed):
     rng = np.random.default_rng(seed)

@@ -17,6 +17,8 @@ from slencodings.trust.worth import Ridge
 # What multiplies (the truth model) and what adds (votes) come from the same people, so their
 # opinions are averaged: of the truth this much is what people would say.
 VOTES_IN_TRUTH = 0.25
+# And of the next vote of somebody who is known, this much is by the truth alone.
+_TRUTH_IN_OWN = 0.25
 
 
 class Evidence(NamedTuple):
@@ -127,13 +129,23 @@ class Crowd:
         return self.truth_of(self.evidence_of_others(annotations)).probability
 
     def predict_own(self, annotations: Annotations) -> Floats:
-        """What this very annotator would say, (R, K), from the others on the item."""
+        """What this very annotator would say, (R, K), from the others on the item.
+
+        P ~ 3/4 V O / C + 1/4 O,   O = t A_m,   C = t A
+
+        V is what anybody would say, t the truth by the others, and A_m and A are what this
+        annotator and the crowd say where it holds. So the first part, scaled to sum to 1, has all
+        that votes tell, stated confidence too, and is moved by what is special about the annotator.
+        """
         a = self._labelled(annotations)
         evidence = self.evidence_of_others(annotations)
-        truth = self._posterior(evidence)
+        votes, truth = self.votes_of(evidence).probability, self._posterior(evidence)
         if self.model is None or truth is None:
-            return self.votes_of(evidence).probability
-        return np.einsum("qc,qcl->ql", truth, self._confusion(self.model, a)[a.annotator])
+            return votes
+        own = np.einsum("qc,qcl->ql", truth, self._confusion(self.model, a)[a.annotator])
+        moved = votes * own / (truth @ self.model.crowd)
+        moved /= np.sum(moved, axis=1, keepdims=True)
+        return (1 - _TRUTH_IN_OWN) * moved + _TRUTH_IN_OWN * own
 
     @property
     def learned(self) -> bool:
