@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from slencodings.report.summary import Compared, Glance, Labels, People, Person, Summary
+from slencodings.report.names import shown
+from slencodings.report.summary import Compared, Histogram, Labels, People, Person, Summary
 
 # As Vega-Lite takes it.
 Spec = dict[str, Any]
 
-# Annotators in the chart of reliability: all, or as many of the highest and the lowest.
+# Annotators in the chart of who is right: all, or as many of the worst and the best.
 MOST_RANKED = 40
+# Names on axes are shorter than elsewhere, and still differ where the names do.
+_ON_AXES = 22
 KINDS = {"few": "too few opinions", "conflict": "conflict", "settled": "settled"}
 _CONFIG: Spec = {
     "background": None,
@@ -31,7 +34,8 @@ _CONFIG: Spec = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
-        "labelLimit": 150,
+        "labelLimit": 0,
+        "labelOverlap": False,
     },
     "legend": {
         "labelColor": "var(--ink)",
@@ -48,7 +52,10 @@ def charts(found: Summary) -> dict[str, Spec]:
     """The charts that a summary gives reason for, by the name of their figure."""
     labels, people = found["labels"], found["annotators"]
     drawn: dict[str, Spec | None] = {
-        "uncertainty": _uncertainty(found["crowd"]),
+        "probabilities": _histogram(
+            found["crowd"]["probabilities"], "probability that the likeliest label is true"
+        ),
+        "doubts": _histogram(found["crowd"]["doubts"], "doubt about what people would say"),
         "shares": _shares(labels),
         "confused": _confused(labels),
         "triangle": _triangle(labels),
@@ -61,7 +68,7 @@ def charts(found: Summary) -> dict[str, Spec]:
 
 
 def ranked(rows: list[Person]) -> list[Person]:
-    """The annotators in the chart of reliability."""
+    """The annotators in the chart of who is right."""
     half = MOST_RANKED // 2
     return rows if len(rows) <= MOST_RANKED else rows[:half] + rows[-half:]
 
@@ -92,11 +99,11 @@ def _tooltip(*fields: tuple[str, str, str | None]) -> list[Spec]:
     ]
 
 
-def _uncertainty(crowd: Glance) -> Spec | None:
-    edges = crowd["edges"]
+def _histogram(found: Histogram, title: str) -> Spec | None:
+    edges = found["edges"]
     values = [
         {"low": edges[i], "high": edges[i + 1], "kind": KINDS[kind], "items": n}
-        for kind, counts in crowd["uncertainties"].items()
+        for kind, counts in found["items"].items()
         for i, n in enumerate(counts)
         if n
     ]
@@ -110,15 +117,20 @@ def _uncertainty(crowd: Glance) -> Spec | None:
         encoding={
             "x": _number(
                 "low",
-                "uncertainty of the item",
+                title,
                 bin={"binned": True},
-                axis={"format": "~g", "grid": False, "tickCount": 8},
-                scale={"domain": [0, edges[-1]]},
+                axis={"format": "~g", "grid": False, "values": edges[::4]},
+                scale={"domain": [edges[0], edges[-1]]},
             ),
             "x2": {"field": "high"},
-            "y": _number("items", "items"),
+            "y": _number("items", "items", axis={"tickMinStep": 1, "format": ",d"}),
             "color": _name("kind", scale=colour),
-            "tooltip": _tooltip(("kind", "items that are", None), ("items", "how many", ",d")),
+            "tooltip": _tooltip(
+                ("kind", "items that are", None),
+                ("items", "how many", ",d"),
+                ("low", "from", "~g"),
+                ("high", "to", "~g"),
+            ),
         },
     )
 
@@ -127,16 +139,17 @@ def _shares(labels: Labels) -> Spec | None:
     given, leading = sum(labels["given"]), sum(labels["leading"])
     if not given or not leading:
         return None
+    on_axis = shown(labels["names"], _ON_AXES)
     values = [
-        {"label": labels["names"][k], "what": what, "share": share}
+        {"at": on_axis[k], "label": labels["names"][k], "what": what, "share": share}
         for k in labels["drawn"]
         for what, share in (
             ("of all annotations", labels["given"][k] / given),
-            ("of all items: likeliest label", labels["leading"][k] / leading),
+            ("of all items: likeliest true", labels["leading"][k] / leading),
         )
     ]
     what = {
-        "domain": ["of all annotations", "of all items: likeliest label"],
+        "domain": ["of all annotations", "of all items: likeliest true"],
         "range": ["var(--faint)", "var(--accent)"],
     }
     return _chart(
@@ -144,7 +157,7 @@ def _shares(labels: Labels) -> Spec | None:
         height=28 * len(labels["drawn"]),
         mark={"type": "bar"},
         encoding={
-            "y": _name("label"),
+            "y": _name("at"),
             "yOffset": {"field": "what", "type": "nominal", "sort": None},
             "x": _number("share", "share", axis={"format": "%", "tickCount": 5}),
             "color": _name("what", scale=what),
@@ -155,24 +168,42 @@ def _shares(labels: Labels) -> Spec | None:
     )
 
 
-def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
-    """A square of values in [0, 1], the more the stronger."""
-    most = max((v["value"] for v in values), default=1) or 1
-    steep = -40 if len(names) <= 10 else -90
+def _heat(
+    values: list[Any], names: list[str], rows: str, columns: str, nothing: str | None = None
+) -> Spec:
+    """A square of values in [0, 1], the more the stronger; a cross where there is `nothing`.
+
+    `row` and `column` of values are places in `names`.
+    """
+    most = max((v["value"] for v in values if v["value"] is not None), default=1) or 1
+    on_axis = shown(names, _ON_AXES)
+    places: list[Spec] = [
+        {
+            **v,
+            "y": on_axis[v["row"]],
+            "x": on_axis[v["column"]],
+            "row": names[v["row"]],
+            "column": names[v["column"]],
+        }
+        for v in values
+    ]
+    known = [v for v in places if v["value"] is not None]
     encoding = {
-        "y": _name("row", rows, scale={"domain": names}),
+        "y": _name("y", rows, scale={"domain": on_axis}),
         "x": _name(
-            "column",
+            "x",
             columns,
-            scale={"domain": names},
-            axis={"orient": "top", "labelAngle": steep, "labelOverlap": True},
+            scale={"domain": on_axis},
+            axis={"orient": "top", "labelAngle": -40 if len(names) <= 10 else -90},
         ),
     }
-    hover = _tooltip(("row", rows, None), ("column", columns, None), ("value", "share", ".1%"))
-    hover += _tooltip(("n", "shared items", ",d")) if values and "n" in values[0] else []
+    ends = (("row", rows, None), ("column", columns, None))
+    hover = _tooltip(*ends, ("value", "share", ".1%"))
+    hover += _tooltip(("n", "shared items", ",d")) if known and "n" in known[0] else []
     shade = {"domain": [0, most], "range": [0.03, 0.9]}
     layers: list[Spec] = [
         {
+            "data": {"values": known},
             "mark": {"type": "rect", "fill": "var(--accent)", "stroke": "var(--line)"},
             "encoding": {
                 "fillOpacity": _number("value", scale=shade, legend=None),
@@ -180,11 +211,22 @@ def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
             },
         }
     ]
+    if nothing:
+        layers.append(
+            {
+                "data": {"values": [{**v, "is": nothing} for v in places if v["value"] is None]},
+                "mark": {"type": "text", "text": "×", "fill": "var(--muted)", "fontSize": 12},
+                "encoding": {"tooltip": _tooltip(*ends, ("is", "they have", None))},
+            }
+        )
+        same = [{"x": name, "y": name} for name in on_axis]
+        layers.append({"data": {"values": same}, "mark": {"type": "rect", "fill": "var(--line)"}})
     if len(names) <= 10:
         # On the darkest cells the text takes the colour of the paper.
         dark = {"test": f"datum.value > {0.55 * most}", "value": "var(--card)"}
         layers.append(
             {
+                "data": {"values": known},
                 "mark": {"type": "text", "fontSize": 11},
                 "encoding": {
                     "text": {"field": "value", "type": "quantitative", "format": ".0%"},
@@ -193,25 +235,21 @@ def _heat(values: list[Any], names: list[str], rows: str, columns: str) -> Spec:
                 },
             }
         )
-    return _chart(
-        values,
-        height=len(names) * max(18, min(34, 420 // len(names))),
-        encoding=encoding,
-        layer=layers,
-    )
+    step = max(18, min(38, 420 // len(names)))
+    chart = _chart([], encoding=encoding, layer=layers)
+    return chart | {"width": {"step": step}, "height": {"step": step}, "autosize": "pad"}
 
 
 def _confused(labels: Labels) -> Spec | None:
     confused = labels["confused"]
     if confused is None or len(confused["labels"]) < 2:
         return None
-    names = [labels["names"][k] for k in confused["labels"]]
     values = [
-        {"row": names[i], "column": names[j], "value": share}
+        {"row": i, "column": j, "value": share}
         for i, row in enumerate(confused["share"])
         for j, share in enumerate(row)
-        if share is not None
     ]
+    names = [labels["names"][k] for k in confused["labels"]]
     return _heat(values, names, "one says", "another says")
 
 
@@ -219,14 +257,13 @@ def _pairs(people: People) -> Spec | None:
     pairs = people["pairs"]
     if pairs is None:
         return None
-    names = pairs["annotators"]
     values = [
-        {"row": names[i], "column": names[j], "value": share, "n": pairs["shared"][i][j]}
+        {"row": i, "column": j, "value": share, "n": pairs["shared"][i][j]}
         for i, row in enumerate(pairs["agreement"])
         for j, share in enumerate(row)
-        if share is not None
+        if i != j
     ]
-    return _heat(values, names, "annotator", "and annotator")
+    return _heat(values, pairs["annotators"], "annotator", "and annotator", "no shared items")
 
 
 def _triangle(labels: Labels) -> Spec | None:
@@ -234,7 +271,7 @@ def _triangle(labels: Labels) -> Spec | None:
     if points is None:
         return None
     top = math.sqrt(3) / 2
-    corners = [*labels["names"], "unknown"][:3]
+    corners = [*shown(labels["names"], _ON_AXES), "not known"][:3]
     edges = [
         {"x": x, "y": y, "at": n} for n, (x, y) in enumerate([(0, 0), (1, 0), (0.5, top), (0, 0)])
     ]
@@ -268,7 +305,7 @@ def _triangle(labels: Labels) -> Spec | None:
             },
             {
                 "data": {"values": where},
-                "mark": {"type": "text", "fontSize": 13, "limit": 150},
+                "mark": {"type": "text", "fontSize": 12},
                 "encoding": {"text": {"field": "name", "type": "nominal"}},
             },
         ],
@@ -281,21 +318,29 @@ def _ranked(people: People) -> Spec | None:
     rows = ranked(people["rows"])
     if len(rows) < 2 or people["why_not"]:
         return None
-    learned = any(row["reliability_low"] is not None for row in rows)
-    name = "reliability" if learned or people["reliability"] == "given" else "agreement"
+    if people["source"] == "given":
+        title = "reliability that came with the data"
+        values = [(row["annotator"], row["reliability"], None, None) for row in rows]
+    else:
+        title = "right above chance, with its 95% interval; 0 is guessing"
+        values = [
+            (
+                row["annotator"],
+                row["above_chance"],
+                row["above_chance_low"],
+                row["above_chance_high"],
+            )
+            for row in rows
+        ]
     dots = [
-        (row["annotator"], row["reliability"], row["reliability_low"], row["reliability_high"])
-        if name == "reliability"
-        else (row["annotator"], row["agreement"], row["agreement_low"], row["agreement_high"])
-        for row in rows
-    ]
-    values = [
-        {"annotator": who, "value": value, "low": low, "high": high}
-        for who, value, low, high in dots
+        {"name": who, "value": value, "low": low, "high": high}
+        for who, value, low, high in values
         if value is not None
     ]
-    title = name + ", with its 95% interval" * (values[0]["low"] is not None)
-    return _dots(values, "annotator", title, {"domain": [0, 1]}, 17)
+    if len(dots) < 2:
+        return None
+    lows = [x for dot in dots for x in (dot["low"], dot["value"]) if x is not None]
+    return _dots(dots, "annotator", title, {"domain": [min(0, *lows), 1]}, 17)
 
 
 def _confidence(people: People) -> Spec | None:
@@ -344,7 +389,7 @@ def _compared(compared: Compared) -> Spec | None:
         return None
     values = [
         {
-            "method": row["method"],
+            "name": row["method"],
             "value": row["votes"],
             "low": row["votes_low"],
             "high": row["votes_high"],
@@ -356,11 +401,13 @@ def _compared(compared: Compared) -> Spec | None:
     return _dots(values, "method", title, {"zero": False}, 22) if values else None
 
 
-def _dots(values: list[Any], name: str, title: str, scale: Spec, step: int) -> Spec:
+def _dots(values: list[Any], what: str, title: str, scale: Spec, step: int) -> Spec:
     """A dot for each value, on a line from its lowest to its highest."""
     few = {"tickCount": 6}
+    on_axis = shown([v["name"] for v in values], _ON_AXES)
+    values = [{**v, "at": at} for v, at in zip(values, on_axis, strict=True)]
     hover = _tooltip(
-        (name, name, None),
+        ("name", what, None),
         ("value", "value", ".3f"),
         ("low", "at least", ".3f"),
         ("high", "at most", ".3f"),
@@ -368,7 +415,7 @@ def _dots(values: list[Any], name: str, title: str, scale: Spec, step: int) -> S
     return _chart(
         values,
         height=step * len(values),
-        encoding={"y": _name(name, axis={"labelLimit": 220}), "tooltip": hover},
+        encoding={"y": _name("at"), "tooltip": hover},
         layer=[
             {
                 "mark": {"type": "rule", "stroke": "var(--accent)", "strokeOpacity": 0.6},

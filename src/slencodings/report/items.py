@@ -2,87 +2,75 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
-from slencodings.report.names import shown
+from slencodings.report.names import rounded, shown
 from slencodings.report.summary import Item, Items
 from slencodings.report.without import Without, likeliest
-from slencodings.triage import dissonance
-from slencodings.trust.apply import Weighed
+from slencodings.trust import Weighed
 
 # So many are listed that a page stays below 3 MB: items, annotations in all and of one item.
 MOST_ITEMS, MOST_VOTES, MOST_EACH = 2_000, 15_000, 30
 # Labels of an item whose belief is told one by one.
 _BELIEFS = 6
-ITEM_LETTERS, NAME_LETTERS = 100, 40
-# Pseudo-counts of the prior, as everywhere in the library.
-_PRIOR_WEIGHT = 2.0
+ITEM_LETTERS, NAME_LETTERS, TEXT_LETTERS = 100, 40, 500
+# Addresses of pictures in the web, or in files beside the page; never on another machine's disk.
+_PICTURE = re.compile(
+    r"(https?://\S+|(?!//|\\\\)[^:?#]+)\.(png|jpe?g|gif|webp|svg|bmp|avif)([?#]\S*)?", re.IGNORECASE
+)
 
 
-def describe_items(
-    annotations: Annotations,
-    weighed: Weighed,
-    without: Without,
-    why: Any,
-    seed: int,
-) -> Items:
-    """The items that are listed, most uncertain first, each with its annotations."""
-    a, opinion = annotations, weighed.opinion
-    conflict = dissonance(opinion)
-    chosen, drawn = choose(a, np.asarray(opinion.uncertainty), conflict, seed)
-    order = np.argsort(a.item, kind="stable")
-    first = np.searchsorted(a.item[order], np.arange(len(a.items) + 1))
-    rows: list[Item] = []
-    people: dict[int, int] = {}
-    names, lead = shown(a.items[chosen].tolist(), ITEM_LETTERS), likeliest(opinion)
-    P, b, u = (np.asarray(x) for x in (opinion.probability, opinion.belief, opinion.uncertainty))
-    for i, name in zip(chosen.tolist(), names, strict=True):
-        votes = order[first[i] : first[i + 1]]
-        heaviest = np.argsort(-weighed.weight[votes], kind="stable")[:MOST_EACH]
-        top = np.argsort(-b[i], kind="stable")[:_BELIEFS]
-        top = top[b[i, top] >= 5e-4]
-        rows.append(
-            {
-                "item": name,
-                "why": str(why[i]),
-                "votes": len(votes),
-                "label": int(lead[i]),
-                "probability": _round(P[i, lead[i]]),
-                "uncertainty": _round(u[i]),
-                "conflict": _round(conflict[i]),
-                "belief": [[k, _round(b[i, k])] for k in top.tolist()],
-                "annotations": [
-                    as_vote(a, weighed, without, q, people) for q in votes[heaviest].tolist()
-                ],
-            }
-        )
-    everybody = shown(a.annotators.tolist(), NAME_LETTERS)
-    return {
-        "total": len(a.items),
-        "drawn": drawn,
-        "listed": _listed(len(a.items), len(rows), drawn, seed),
-        "annotators": [everybody[m] for m in people],
-        "rows": rows,
-    }
+class ItemColumns(NamedTuple):
+    """What came with the items, each with a value for every item, (N,).
+
+    Attributes
+    ----------
+    text : the name of what to read of an item, and the text; None if nobody asked for it
+    fields : what else to show of an item, by name
+    gold : (N, K), what is known to be true, NaN where nothing is; None if nothing is
+    """
+
+    text: tuple[str, Sequence[Any]] | None = None
+    fields: Mapping[str, Sequence[Any]] = {}
+    gold: Floats | None = None
 
 
-def choose(a: Annotations, u: Floats, conflict: Floats, seed: int) -> tuple[Codes, int]:
-    """Which items to list, the most uncertain first, and how many of them are drawn at random.
+class Chosen(NamedTuple):
+    """The items that are listed, in order, and how many of them were drawn at random."""
 
-    All if there is room; else a third by uncertainty, a third by conflict, and the rest at random.
+    items: Codes
+    drawn: int
+
+    @property
+    def place(self) -> dict[int, int]:
+        """Where each of them is in the list."""
+        return {i: n for n, i in enumerate(self.items.tolist())}
+
+
+def choose(
+    a: Annotations, u: Floats, conflict: Floats, seed: int, first: Codes | None = None
+) -> Chosen:
+    """Which items to list, the most uncertain first.
+
+    All if there is room; else those that must be, `first`, a third by uncertainty, a third by
+    conflict, and the rest at random.
     """
     N = len(u)
     by_doubt, by_conflict = (np.argsort(-x, kind="stable") for x in (u, conflict))
     n = np.minimum(np.bincount(a.item, minlength=N), MOST_EACH)
     if N <= MOST_ITEMS and n.sum() <= MOST_VOTES:
-        return by_doubt, 0
+        return Chosen(by_doubt, 0)
     at_random = np.random.default_rng(seed).permutation(N)
     third, room = MOST_ITEMS // 3, MOST_VOTES // 3
     taken, drawn = np.zeros(N, dtype=bool), 0
+    if first is not None:
+        taken[first] = True
     for queue in (by_doubt, by_conflict, at_random):
         last = queue is at_random
         size = MOST_ITEMS - int(taken.sum()) if last else third
@@ -91,7 +79,81 @@ def choose(a: Annotations, u: Floats, conflict: Floats, seed: int) -> tuple[Code
         free = free[np.cumsum(n[free]) <= cost]
         taken[free] = True
         drawn = len(free)
-    return by_doubt[taken[by_doubt]], drawn
+    return Chosen(by_doubt[taken[by_doubt]], drawn)
+
+
+def describe_items(
+    annotations: Annotations,
+    weighed: Weighed,
+    without: Without,
+    why: Any,
+    chosen: Chosen,
+    columns: ItemColumns,
+    seed: int,
+) -> Items:
+    """The items that are listed, each with its annotations, the heaviest first."""
+    a, votes, truth = annotations, weighed.votes, weighed.truth
+    order = np.argsort(a.item, kind="stable")
+    first = np.searchsorted(a.item[order], np.arange(len(a.items) + 1))
+    true, said = likeliest(truth), likeliest(votes)
+    P, b, u = (np.asarray(x) for x in (truth.probability, votes.belief, votes.uncertainty))
+    names = shown(a.items[chosen.items].tolist(), ITEM_LETTERS)
+    gold = None if columns.gold is None else gold_codes(columns.gold)
+    rows: list[Item] = []
+    people: dict[int, int] = {}
+    for i, name in zip(chosen.items.tolist(), names, strict=True):
+        own = order[first[i] : first[i + 1]]
+        heaviest = own[np.argsort(-weighed.weight[own], kind="stable")[:MOST_EACH]]
+        top = np.argsort(-b[i], kind="stable")[:_BELIEFS]
+        rows.append(
+            {
+                "item": name,
+                "text": as_text(columns.text[1][i]) if columns.text else None,
+                "fields": [as_text(values[i]) for values in columns.fields.values()],
+                "gold": None if gold is None or gold[i] < 0 else int(gold[i]),
+                "why": str(why[i]),
+                "votes": len(own),
+                "label": int(true[i]),
+                "probability": rounded(P[i, true[i]]),
+                "people_say": int(said[i]),
+                "belief": [[k, rounded(b[i, k])] for k in top.tolist() if b[i, k] >= 5e-4],
+                "uncertainty": rounded(u[i]),
+                "conflict": rounded(weighed.conflict[i]),
+                "annotations": [as_vote(a, weighed, without, q, people) for q in heaviest.tolist()],
+            }
+        )
+    everybody = shown(a.annotators.tolist(), NAME_LETTERS)
+    return {
+        "total": len(a.items),
+        "drawn": chosen.drawn,
+        "listed": _listed(len(a.items), len(rows), chosen.drawn, seed),
+        "text": columns.text[0] if columns.text else None,
+        "fields": list(columns.fields),
+        "pictures": [name for name, values in columns.fields.items() if are_pictures(values)],
+        "annotators": [everybody[m] for m in people],
+        "rows": rows,
+    }
+
+
+def as_text(value: Any) -> str | None:
+    """A value as text that is not too long, which loses its end; None where there is none."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    text = str(value)
+    text = text if len(text) <= TEXT_LETTERS else text[: TEXT_LETTERS - 1] + "…"
+    return text.encode(errors="replace").decode()
+
+
+def are_pictures(values: Sequence[Any]) -> bool:
+    """Whether all values there are look like addresses of pictures, and are not cut."""
+    there = [str(value) for value in values if value is not None]
+    return bool(there) and all(_PICTURE.fullmatch(x) and len(x) <= TEXT_LETTERS for x in there)
+
+
+def gold_codes(gold: Floats) -> Codes:
+    """The likeliest gold label of each item, (N,), -1 where nothing is known."""
+    known = ~np.isnan(gold).any(axis=1)
+    return np.where(known, np.argmax(np.nan_to_num(gold), axis=1), -1)
 
 
 def as_vote(
@@ -101,9 +163,9 @@ def as_vote(
     q: int,
     people: dict[int, int],
 ) -> list[Any]:
-    """Annotator, label, its share, stated confidence, pseudo-counts; label and probability without.
+    """Annotator, label, its share, stated confidence, weight; label and probability without.
 
-    A list rather than a dict, as these are most of the page.
+    A list rather than a dict, as these are most of the page; with the digits that are shown.
     """
     label = int(np.argmax(a.y[q])) if a.soft else int(a.y[q])
     who = int(a.annotator[q])
@@ -111,11 +173,11 @@ def as_vote(
     return [
         people.setdefault(who, len(people)),
         label,
-        _round(a.y[q][label]) if a.soft else 1,
-        None if a.stated is None else _round(a.stated[q]),
-        _round(_PRIOR_WEIGHT * weighed.weight[q], 3),
+        rounded(a.y[q][label], 2) if a.soft else 1,
+        None if a.stated is None else rounded(a.stated[q]),
+        rounded(weighed.weight[q], 2),
         int(without.leader[at]),
-        _round(without.probability[at]),
+        rounded(without.probability[at], 2),
     ]
 
 
@@ -127,8 +189,3 @@ def _listed(total: int, listed: int, drawn: int, seed: int) -> str:
         f"those in sharpest conflict, and {drawn:,} drawn at random (seed {seed}). "
         "Search, filters and sorting see these alone; sle encode gives the opinion of every item."
     )
-
-
-def _round(x: Any, digits: int = 4) -> float | int:
-    rounded = round(float(x), digits)
-    return int(rounded) if rounded == int(rounded) else rounded

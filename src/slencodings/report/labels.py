@@ -13,18 +13,19 @@ from slencodings.opinion import Floats, Opinion
 from slencodings.report.names import shown
 from slencodings.report.summary import Confused, ConfusedPair, Labels, Points
 from slencodings.report.without import likeliest, told_apart
+from slencodings.trust import Weighed
 
 # Labels in a picture, the pairs that are named, and points in a triangle.
 MOST_DRAWN, _MOST_NAMED, _MOST_POINTS = 15, 10, 2_000
 _LETTERS = 60
 
 
-def describe_labels(annotations: Annotations, opinion: Opinion, seed: int) -> Labels:
+def describe_labels(annotations: Annotations, weighed: Weighed, seed: int) -> Labels:
     """Shares, confusion, and where the items lie between two or three labels."""
     a, K = annotations, len(annotations.labels)
     names = shown(a.labels.tolist(), _LETTERS)
     given = a.y.sum(axis=0) if a.soft else np.bincount(a.y, minlength=K)
-    lead = np.bincount(likeliest(opinion), minlength=K)
+    lead = np.bincount(likeliest(weighed.truth), minlength=K)
     drawn = np.sort(np.argsort(-given, kind="stable")[:MOST_DRAWN])
     times = times_confused(judgments(told_apart(a)).shared(), K)
     total = times.sum(axis=1)
@@ -45,7 +46,7 @@ def describe_labels(annotations: Annotations, opinion: Opinion, seed: int) -> La
         "leading": lead.tolist(),
         "drawn": drawn.tolist(),
         "confused": confused,
-        "points": _points(opinion, seed) if K in (2, 3) else None,
+        "points": _points(weighed.votes, seed) if K in (2, 3) else None,
     }
 
 

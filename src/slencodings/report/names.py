@@ -1,4 +1,4 @@
-"""Names from data as a page can show them."""
+"""Names and numbers as a page can show them."""
 
 from __future__ import annotations
 
@@ -43,3 +43,13 @@ def _text(name: Any, width: int) -> str:
     unseen = ("Cc", "Cs")
     text = "".join(" " if unicodedata.category(c) in unseen else c for c in text).strip()
     return text or "(empty)"
+
+
+def rounded(x: Any, digits: int = 9) -> float | int:
+    """A number with digits enough that rounding it for people is the first rounding they see.
+
+    >>> rounded(0.52549999), rounded(0.5254999, 3), rounded(2.0)
+    (0.52549999, 0.525, 2)
+    """
+    short = round(float(x), digits)
+    return int(short) if short == int(short) else short

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,15 @@ import numpy as np
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
-from slencodings.opinion import Codes
-from slencodings.report.items import NAME_LETTERS
-from slencodings.report.names import shown
-from slencodings.report.summary import Pairs, People, Person
+from slencodings.report.items import NAME_LETTERS, Chosen
+from slencodings.report.names import rounded, shown
+from slencodings.report.portraits import differs_most, own_confusions
+from slencodings.report.summary import Pairs, People, Person, Source
 from slencodings.report.without import Without
-from slencodings.trust.apply import Weighed
+from slencodings.trust import Weighed
 
 # Annotators that are listed, and those in the picture of who agrees with whom.
 MOST_LISTED, MOST_PAIRED = 500, 25
-# Crowds with more annotations or labels have no intervals from refits, which would take minutes.
-MOST_REFITTED, MOST_LABELS = 20_000, 20
-# Parts of the items that are left out in turn, for intervals.
-_GROUPS = 10
 _NOTE = 300
 
 NO_NAMES = (
@@ -36,63 +31,48 @@ NOT_SHARED = (
 
 
 def describe_people(
-    annotations: Annotations,
-    weighed: Weighed,
-    without: Without,
-    seed: int,
-    progress: Callable[[int, int], object],
+    annotations: Annotations, weighed: Weighed, without: Without, chosen: Chosen
 ) -> People:
-    """A row for each annotator, most reliable first; agreement of pairs; and what to know."""
+    """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
     if not a.named:
         return {
             "why_not": NO_NAMES,
             "total": 0,
             "listed": "",
-            "reliability": weighed.source,
+            "source": weighed.source,
             "rows": [],
             "pairs": None,
             "notes": [],
         }
-    small = len(a.item) <= MOST_REFITTED and len(a.labels) <= MOST_LABELS
-    learned = weighed.source == "learned"
-    # What was learned is known already; only its intervals take fits.
-    fitted = ["learned"] if learned and small else []
     judged = judgments(a).shared()
-    roster = describe_annotators(
-        a,
-        estimates=[*fitted, "agreement", "kappa"],
-        sort="annotations",
-        groups=_GROUPS if small else 0,
-        rng=seed,
-        progress=progress,
-    )
+    roster = describe_annotators(a, estimates=["agreement", "kappa"], sort="annotations", groups=0)
     M = len(a.annotators)
     place = {name: m for m, name in enumerate(a.annotators.tolist())}
     texts = shown(place, NAME_LETTERS)
-    items_changed = np.bincount(without.annotator[without.changed], minlength=M)
+    known = {
+        "above_chance": weighed.crowd.above_chance,
+        **dict(zip(("low", "high"), weighed.crowd.above_chance_interval(), strict=True)),
+        "accuracy": weighed.crowd.accuracy,
+        "reliability": weighed.reliability,
+        "items_changed": np.bincount(without.annotator[without.changed], minlength=M),
+        "confusion": own_confusions(a, weighed),
+        "differs": differs_most(a, weighed, chosen),
+    }
+    busiest = zip(roster.to_rows(), _places(roster.columns["annotator"], place), strict=True)
     rows = [
-        _person(row, m, texts, weighed, items_changed)
-        for row, m in zip(
-            roster.to_rows(), _places(roster.columns["annotator"], place), strict=True
-        )
+        _person(row, texts[m], {name: x[m] for name, x in known.items()}, weighed.source)
+        for row, m in list(busiest)[:MOST_LISTED]
     ]
-    listed = rows[:MOST_LISTED]
-    listed.sort(key=lambda row: -(row["reliability"] or 0))
-    notes = [note if len(note) <= _NOTE else note[:_NOTE] + "…" for note in roster.notes]
-    if learned and not small:
-        notes.append(
-            f"With more than {MOST_REFITTED:,} annotations or {MOST_LABELS} labels there are "
-            "intervals of agreement only; sle reliability computes the others."
-        )
+    rows.sort(key=_worth_a_look)
     return {
         "why_not": NOT_SHARED if not len(judged.item) else None,
         "total": M,
-        "listed": _listed(M, len(listed)),
-        "reliability": weighed.source,
-        "rows": listed,
+        "listed": _listed(M, len(rows)),
+        "source": weighed.source,
+        "rows": rows,
         "pairs": pair_agreement(judged, M, len(a.labels), texts),
-        "notes": notes,
+        "notes": [note if len(note) <= _NOTE else note[:_NOTE] + "…" for note in roster.notes],
     }
 
 
@@ -102,17 +82,18 @@ def _places(names: list[Any], place: dict[Any, int]) -> list[int]:
     return [place[name] if name in place else as_text[str(name)] for name in names]
 
 
-def _person(
-    row: dict[str, Any], m: int, texts: list[str], weighed: Weighed, items_changed: Codes
-) -> Person:
+def _person(row: dict[str, Any], name: str, known: dict[str, Any], source: Source) -> Person:
     confused = row["said"] is not None
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
+    # Alone on all of their items, they are as right as they say.
+    learned = source == "learned" and row["shared_items"] > 0
     return {
-        "annotator": texts[m],
-        # Where nothing could be learned, full trust in everybody says nothing of anybody.
-        "reliability": None if weighed.source == "alike" else _round(weighed.reliability[m]),
-        "reliability_low": _round(row.get("learned_low")),
-        "reliability_high": _round(row.get("learned_high")),
+        "annotator": name,
+        "above_chance": _round(known["above_chance"]) if learned else None,
+        "above_chance_low": _round(known["low"]) if learned else None,
+        "above_chance_high": _round(known["high"]) if learned else None,
+        "accuracy": _round(known["accuracy"]) if learned else None,
+        "reliability": _round(known["reliability"]) if source == "given" else None,
         "annotations": row["annotations"],
         "shared_items": row["shared_items"],
         "agreement": _round(row["agreement"]),
@@ -125,8 +106,17 @@ def _person(
         "said": pair[0],
         "peers_say": pair[1],
         "confused_share": _round(row["confused_share"]),
-        "items_changed": int(items_changed[m]),
+        "items_changed": int(known["items_changed"]),
+        "confusion": known["confusion"],
+        "differs": known["differs"],
     }
+
+
+def _worth_a_look(row: Person) -> tuple[bool, float]:
+    """The worst first: by what was learned, by what came, or by agreement; unknown last."""
+    values = (row["above_chance"], row["reliability"], row["agreement"])
+    value = next((x for x in values if x is not None), None)
+    return value is None, value or 0.0
 
 
 def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs | None:
@@ -172,4 +162,4 @@ def _listed(total: int, listed: int) -> str:
 
 
 def _round(x: Any) -> Any:
-    return x if x is None or isinstance(x, int) else round(float(x), 4)
+    return None if x is None or np.isnan(x) else rounded(x)

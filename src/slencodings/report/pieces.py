@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from slencodings.report.markup import Markup, tag
+from slencodings.report.summary import Items
 
 
-def figure(drawn: set[str], name: str, title: str, caption: str, numbers: Any = None) -> Any:
-    """A chart, what it tells, and its numbers for those who do not see it."""
+def figure(
+    drawn: set[str], name: str, title: str, caption: str, numbers: Any = None, key: Any = None
+) -> Any:
+    """A chart, what it tells and its colours mean, and its numbers for those who do not see it."""
     if name not in drawn:
         return None
     below = (
@@ -17,6 +20,7 @@ def figure(drawn: set[str], name: str, title: str, caption: str, numbers: Any = 
     return tag(
         "figure",
         tag("figcaption", tag("strong", title), caption),
+        key,
         tag(
             "div",
             id=f"chart-{name}",
@@ -28,8 +32,11 @@ def figure(drawn: set[str], name: str, title: str, caption: str, numbers: Any = 
     )
 
 
-def table(heads: list[str], rows: list[list[str]]) -> Markup:
-    """A table; what looks like a number goes right, the first cell of a row is its head."""
+def table(heads: list[str], rows: list[list[str]], *, wide: bool = False) -> Markup:
+    """A table; what looks like a number goes right, the first cell of a row is its head.
+
+    On a narrow screen each row is a card, and one that is `wide` scrolls instead.
+    """
     side = [
         "n" if c > 0 and all(not row[c] or row[c][0] in "-.0123456789" for row in rows) else None
         for c in range(len(heads))
@@ -40,7 +47,8 @@ def table(heads: list[str], rows: list[list[str]]) -> Markup:
         tag(
             "table",
             tag("thead", tag("tr", head)),
-            tag("tbody", [tag("tr", _cells(row, side)) for row in rows]),
+            tag("tbody", [tag("tr", _cells(row, heads, side)) for row in rows]),
+            class_=None if wide else "cards",
         ),
         class_="scroll" + " small" * (len(heads) <= 5),
         tabindex="0",
@@ -49,12 +57,30 @@ def table(heads: list[str], rows: list[list[str]]) -> Markup:
     )
 
 
-def _cells(row: list[str], side: list[str | None]) -> list[Markup]:
+def _cells(row: list[str], heads: list[str], side: list[str | None]) -> list[Markup]:
     first, *rest = (tag("bdi", cell, dir="auto") for cell in row)
     return [
         tag("th", first, scope="row", class_="name"),
-        *(tag("td", cell, class_=s) for cell, s in zip(rest, side[1:], strict=True)),
+        *(
+            tag("td", cell, class_=s, data_head=head)
+            for cell, head, s in zip(rest, heads[1:], side[1:], strict=True)
+        ),
     ]
+
+
+def to_item(items: Items, row: int) -> Markup:
+    """The name of an item, which leads to its place in the list."""
+    return tag("a", items["rows"][row]["item"], href=f"#item-{row}")
+
+
+def heat_key(most: float, nothing: str | None = None, same: str | None = None) -> Markup:
+    """What the colours of a heat map mean."""
+    parts = [tag("li", "0%", tag("i", class_="heat"), f"{most:.0%}")]
+    if nothing:
+        parts.append(tag("li", tag("b", "×"), nothing))
+    if same:
+        parts.append(tag("li", tag("i", class_="same"), same))
+    return tag("ul", parts, class_="key", aria_label="Colours of the chart")
 
 
 def square(names: list[str], shares: list[list[float | None]], corner: str) -> Markup:
@@ -63,7 +89,7 @@ def square(names: list[str], shares: list[list[float | None]], corner: str) -> M
         [name, *("–" if x is None else f"{x:.0%}" for x in row)]
         for name, row in zip(names, shares, strict=True)
     ]
-    return table([corner, *names], rows)
+    return table([corner, *names], rows, wide=True)
 
 
 def notes(lines: list[str]) -> Any:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 from functools import cache
 from importlib import resources
 from string import Template
 from typing import Any
+from urllib.parse import urlsplit
 
 from slencodings.report.charts import charts
 from slencodings.report.markup import data, join
-from slencodings.report.sections import page_header, page_sections
-from slencodings.report.summary import Summary
+from slencodings.report.sections import page_footer, page_header, page_sections
+from slencodings.report.summary import Items, Summary
 
 
 def render(found: Summary) -> str:
     """One page of what `summarise` found: HTML with its style, scripts, data and charts inside.
 
-    The page asks nothing of any network, and its policy would not let it. Its scripts are known by
-    their hashes, so that no other would run; what comes from data is escaped, or text in JSON.
+    The page asks nothing of any network, and its policy would not let it, but for pictures that
+    are shown by their addresses: those may come from where they are, and from nowhere else. Its
+    scripts are known by their hashes, so that no other would run; what comes from data is escaped,
+    or text in JSON.
 
     Examples
     --------
@@ -36,18 +40,19 @@ def render(found: Summary) -> str:
     values = {
         "items": {
             "named": found["crowd"]["annotators"] is not None,
-            "stated": found["crowd"]["stated"],
-            "annotators": items["annotators"],
-            "rows": items["rows"],
+            "stated": found["crowd"]["stated"] is not None,
+            **{key: items[key] for key in ("annotators", "text", "fields", "pictures", "rows")},
         },
         "annotators": found["annotators"]["rows"],
         "labels": found["labels"]["names"],
     }
     style, script, library = _file("report.css"), _file("report.js"), _library()
+    pictures = picture_places(items)
     policy = {
         "default-src": "'none'",
         "script-src": f"{_known(library)} {_known(script)}",
         "style-src": _known(style),
+        **({"img-src": " ".join(pictures)} if pictures else {}),
         "base-uri": "'none'",
         "form-action": "'none'",
     }
@@ -56,11 +61,22 @@ def render(found: Summary) -> str:
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         style=style,
         header=page_header(found),
+        footer=page_footer(pictures),
         sections=page_sections(found, set(drawn)),
         data=join([data("data", values), data("charts", drawn)]),
         library=library,
         script=script,
     )
+
+
+def picture_places(items: Items) -> list[str]:
+    """Where pictures are loaded from: hosts in the web, and `file:` for those beside the page."""
+    shown = [n for n, name in enumerate(items["fields"]) if name in items["pictures"]]
+    found = {row["fields"][n] or "" for row in items["rows"] for n in shown} - {""}
+    parts = [urlsplit(address) for address in found]
+    # A host that no policy can say is left out, and its pictures are not loaded.
+    hosts = {f"{p.scheme}://{p.netloc}" for p in parts if re.fullmatch(r"[\w.:-]+", p.netloc)}
+    return sorted(hosts) + ["file:"] * any(not p.scheme for p in parts)
 
 
 def _file(name: str) -> str:

@@ -4,8 +4,17 @@
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const { items, annotators, labels } = read("data");
   const charts = read("charts");
-  const percent = (x) => `${Math.round(100 * x)}%`;
-  const fixed = (x, digits = 2) => (x == null ? "–" : x.toFixed(digits));
+  // Numbers are rounded as Python does it: what lies halfway goes to the even digit.
+  function even(x) {
+    const low = Math.floor(x), rest = x - low;
+    return rest > 0.5 || (rest === 0.5 && low % 2 !== 0) ? low + 1 : low;
+  }
+  const percent = (x) => `${even(100 * x)}%`;
+  function fixed(x, digits = 2) {
+    if (x == null) return "–";
+    // Only multiples of a small power of two can lie exactly halfway.
+    return (Number.isInteger(4096 * x) ? even(x * 10 ** digits) / 10 ** digits : x).toFixed(digits);
+  }
   const count = (x) => x.toLocaleString("en");
   const kinds = { few: "too few", conflict: "conflict", settled: "settled" };
 
@@ -19,11 +28,25 @@
   }
   const text = (value) => el("bdi", { dir: "auto" }, value);
 
-  // A table with search, filters, sorting and pages. Only its body is drawn anew, so focus stays.
-  function table(root, { caption, unit, columns, rows, sort, filters, words, detail, size = 25 }) {
-    if (!root) return;
-    let kept = rows, page = 0, by = sort, down = true, only = null, sought = "";
+  // A spreadsheet would take text that begins like this for a formula.
+  const cell = (x) => (typeof x === "string" && /^[=+\-@\t\r]/.test(x) ? `'${x}` : x ?? "");
+  function save(name, heads, lines) {
+    const quoted = [heads, ...lines].map((line) =>
+      line.map((x) => `"${String(cell(x)).replaceAll('"', '""')}"`).join(","));
+    const link = el("a", { download: name });
+    // The mark at the beginning tells Excel that it is UTF-8.
+    link.href = URL.createObjectURL(new Blob([`\ufeff${quoted.join("\r\n")}\r\n`], { type: "text/csv" }));
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // A table with search, filters, sorting, pages and export. Only its body is drawn anew, so focus
+  // stays. Links to a row find it, whatever is shown now.
+  function table(root, { caption, unit, columns, rows, sort, up, filters = [], words, detail, csv, size = 25 }) {
+    if (!root) return null;
+    let kept = rows, page = 0, by = sort, down = !up, only = null, sought = "";
     const id = root.id;
+    const place = new Map(rows.map((row, n) => [row, n]));
     const status = el("p", { role: "status" });
     const body = el("tbody");
     const heads = columns.map((column) => {
@@ -36,56 +59,60 @@
     });
     const back = el("button", { type: "button" }, "Previous");
     const on = el("button", { type: "button" }, "Next");
+    const keep = el("button", { type: "button", class: "save" }, "Save as CSV");
     const where = el("span");
     back.addEventListener("click", () => { page -= 1; draw(); });
     on.addEventListener("click", () => { page += 1; draw(); });
+    keep.addEventListener("click", () => save(`${unit}.csv`, csv.map(([head]) => head),
+      kept.map((row) => csv.map(([, value]) => value(row)))));
 
     const search = el("input", { type: "search", id: `${id}-search`, autocomplete: "off" });
     search.addEventListener("input", () => { sought = search.value.toLowerCase(); page = 0; draw(); });
     const controls = el("div", { class: "controls" },
       el("label", { class: "search", for: `${id}-search` }, `Search ${unit}`, search));
-    if (filters) {
+    const chips = new Map();
+    if (filters.length) {
       const set = el("fieldset", null, el("legend", null, "Show"));
-      for (const [name, test] of filters) {
+      for (const [key, name, test] of filters) {
         const radio = el("input", { type: "radio", name: `${id}-only`, checked: test === null });
+        chips.set(key, [radio, test]);
         radio.addEventListener("change", () => { only = test; page = 0; draw(); });
         const n = test ? rows.filter(test).length : rows.length;
         set.append(el("label", { class: "chip" }, radio, el("span", null, `${name} (${count(n)})`)));
       }
       controls.append(set);
     }
-    const grid = el("table", null, el("caption", null, caption),
+    const grid = el("table", { class: "cards" }, el("caption", null, caption),
       el("thead", null, el("tr", null, ...heads)), body);
     root.append(controls, status,
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table of ${unit}` }, grid),
-      el("div", { class: "pages" }, back, where, on));
+      el("div", { class: "pages" }, back, where, on, keep));
 
-    function line(row, n) {
+    function line(row) {
+      const n = place.get(row);
       const cells = columns.map((column, c) => {
-        const inside = column.cell(row);
         const first = c === 0;
-        return el(first ? "th" : "td",
-          { scope: first ? "row" : null, class: column.number ? "n" : first ? "name" : column.wide ? "wide" : null }, inside);
+        return el(first ? "th" : "td", { scope: first ? "row" : null, "data-head": first ? null : column.head,
+          class: column.number ? "n" : first ? "name" : column.wide ? "wide" : null }, column.cell(row));
       });
       const tr = el("tr", null, ...cells);
-      if (!detail) return [tr];
       const below = el("tr", { class: "detail", id: `${id}-more-${n}`, hidden: true },
         el("td", { colspan: columns.length }));
-      const name = cells[0].firstChild;
       const press = el("button", {
-        type: "button", class: "more", "aria-expanded": "false", "aria-controls": below.id }, name);
+        type: "button", class: "more", "aria-expanded": "false", "aria-controls": below.id }, cells[0].firstChild);
       press.addEventListener("click", () => {
         const open = below.hidden;
-        if (open && !below.firstChild.hasChildNodes()) below.firstChild.append(...detail(row));
+        if (open && !below.firstChild.hasChildNodes()) below.firstChild.append(...detail(row).filter(Boolean));
         below.hidden = !open;
         press.setAttribute("aria-expanded", String(open));
       });
-      cells[0].append(press);
+      cells[0].prepend(press);
+      if (columns[0].below) cells[0].append(columns[0].below(row) ?? "");
       return [tr, below];
     }
 
     function draw() {
-      kept = rows.filter((row) => (!only || only(row)) && (!sought || words(row).includes(sought)));
+      kept = rows.filter((row) => (!only || only(row)) && (!sought || words(row).toLowerCase().includes(sought)));
       const value = by.value;
       const sign = down ? -1 : 1;
       // What is unknown comes last either way; equal ones stay as they were.
@@ -98,7 +125,7 @@
       page = Math.min(Math.max(page, 0), pages - 1);
       const from = page * size;
       const some = kept.slice(from, from + size);
-      body.replaceChildren(...some.flatMap((row, n) => line(row, from + n)));
+      body.replaceChildren(...some.flatMap(line));
       if (!some.length) {
         body.append(el("tr", null, el("td", { colspan: columns.length }, `No ${unit} match.`)));
       }
@@ -107,11 +134,26 @@
       });
       back.disabled = page === 0;
       on.disabled = page >= pages - 1;
+      keep.disabled = !kept.length;
       where.textContent = `Page ${count(page + 1)} of ${count(pages)}`;
       status.textContent = kept.length
         ? `${count(from + 1)} to ${count(from + some.length)} of ${count(kept.length)} ${unit}` : `No ${unit}`;
     }
+    function show(key) {
+      const [radio, test] = chips.get(key) || [];
+      if (radio) radio.checked = true;
+      only = test ?? null; sought = search.value = ""; page = 0; draw();
+    }
+    function reveal(n) {
+      if (!rows[n]) return;
+      show("all");
+      page = Math.floor(kept.indexOf(rows[n]) / size); draw();
+      const press = root.querySelector(`[aria-controls="${id}-more-${n}"]`);
+      press.click(); press.focus({ preventScroll: true });
+      press.scrollIntoView({ block: "center" });
+    }
     draw();
+    return { show: (key) => { show(key); root.scrollIntoView(); }, reveal };
   }
 
   // Few labels have a colour each; of many, the first three of an item have one.
@@ -142,14 +184,35 @@
     return bar;
   }
 
-  const whose = (vote) => items.annotators[vote[0]];
   const named = items.named;
+  const listed = new Map(annotators.map((row, n) => [row.annotator, n]));
+  const toItem = (n, name) => el("a", { href: `#item-${n}` }, text(name));
+  const person = (name) => (listed.has(name) ? el("a", { href: `#annotator-${listed.get(name)}` }, text(name)) : text(name));
+  const small = (caption, heads, lines) => el("table", null, el("caption", null, caption),
+    el("thead", null, el("tr", null, ...heads.map(([head, n]) => el("th", { scope: "col", class: n ? "n" : null }, head)))),
+    el("tbody", null, ...lines));
+
+  // Fields that came with the items: pictures where they are addresses of such, else text.
+  function field(name, value) {
+    if (value == null) return null;
+    const picture = items.pictures.includes(name)
+      ? el("img", { src: value, alt: `${name} of this item`, loading: "lazy", referrerpolicy: "no-referrer" }) : null;
+    return el("div", { class: "field" }, el("span", { class: "note" }, name), picture || el("p", { dir: "auto" }, value));
+  }
+
+  function about(row) {
+    if (!row.votes) return "Nobody annotated this item.";
+    const differ = row.label !== row.people_say
+      ? ` People would rather say ${labels[row.people_say]}; those who say ${labels[row.label]} are right more often, or ${labels[row.people_say]} is often said where ${labels[row.label]} is true.` : "";
+    const gold = row.gold == null ? "" : row.gold === row.label ? " The gold label is the same." : ` The gold label is ${labels[row.gold]}.`;
+    return `Likeliest true is ${labels[row.label]}, ${percent(row.probability)}.${differ}${gold}`;
+  }
 
   function explain(row) {
-    const head = ["Said", items.stated && "Confidence", "Weight", named ? "Without them" : "Without it"].filter(Boolean);
-    if (named) head.unshift("Annotator");
-    const lines = row.annotations.map((vote) => {
-      const [, label, share, stated, weight, leader, probability] = vote;
+    const fields = [row.text == null ? null : field(items.text, row.text), ...items.fields.map((name, f) => field(name, row.fields[f]))];
+    const head = [["Said"], items.stated && ["Confidence", true], ["Weight", true], [named ? "True without them" : "True without it"]].filter(Boolean);
+    if (named) head.unshift(["Annotator"]);
+    const lines = row.annotations.map(([who, label, share, stated, weight, leader, probability]) => {
       const changes = leader !== row.label;
       const cells = [
         el(named ? "td" : "th", { scope: named ? null : "row" }, text(labels[label]), share < 1 ? ` ${percent(share)}` : ""),
@@ -157,20 +220,14 @@
         el("td", { class: "n" }, fixed(weight)),
         el("td", changes ? { class: "changes" } : null, changes ? "would be " : "still ", text(labels[leader]), `, ${percent(probability)}`),
       ];
-      if (named) cells.unshift(el("th", { scope: "row" }, text(whose(vote))));
+      if (named) cells.unshift(el("th", { scope: "row" }, person(items.annotators[who])));
       return el("tr", null, ...cells.filter(Boolean));
     });
     const hidden = row.votes - row.annotations.length;
-    const about = row.votes
-      ? `The likeliest label is ${labels[row.label]}, ${percent(row.probability)}. Weights are pseudo-counts: the prior has 2, spread over all labels.`
-      : "Nobody annotated this item.";
-    const told = el("p", { dir: "auto", class: "note" }, about + (hidden > 0 ? ` ${count(hidden)} lighter annotations are not listed.` : ""));
-    if (!row.votes) return [told];
-    return [told, el("table", null,
-      el("caption", null, `Annotations of this item, heaviest first`),
-      el("thead", null, el("tr", null, ...head.map((h) =>
-        el("th", { scope: "col", class: h === "Confidence" || h === "Weight" ? "n" : null }, h)))),
-      el("tbody", null, ...lines))];
+    const told = el("p", { dir: "auto", class: "note" }, about(row)
+      + (row.votes ? " Weights tell how much a vote counts for what people would say; not knowing counts 1." : "")
+      + (hidden > 0 ? ` ${count(hidden)} lighter annotations are not listed.` : ""));
+    return [...fields, told, row.votes ? small("Annotations of this item, heaviest first", head, lines) : null];
   }
 
   const hangs = (row) => row.annotations.some((vote) => vote[5] !== row.label);
@@ -178,42 +235,98 @@
     head, help, number: true, value: (row) => row[key],
     cell: (row) => (digits === 0 ? count(row[key]) : fixed(row[key], digits)),
   });
+  const likely = (row) => el("span", null, text(labels[row.label]), ` ${percent(row.probability)}`,
+    row.label === row.people_say || !row.votes ? null : el("small", null, "people say ", text(labels[row.people_say])),
+    row.gold == null || row.gold === row.label ? null : el("small", { class: "changes" }, "gold ", text(labels[row.gold])));
   const itemColumns = [
-    { head: "Item", value: (row) => row.item, cell: (row) => text(row.item) },
-    { head: "Likeliest label", value: (row) => labels[row.label], cell: (row) => text(labels[row.label]) },
-    { head: "Probability", number: true, value: (row) => row.probability, cell: (row) => percent(row.probability) },
-    { head: "Opinion", wide: true, value: (row) => row.belief.length ? row.belief[0][1] : 0, cell: beliefs },
-    by("Uncertainty", "uncertainty", 3), by("Conflict", "conflict", 2), by("Annotations", "votes", 0),
+    { head: "Item", value: (row) => row.item, cell: (row) => text(row.item),
+      below: (row) => row.text == null ? null : el("p", { class: "snippet", dir: "auto" }, row.text) },
+    { head: "Likely true", help: "The label that is likeliest right, and how probable that is", number: false,
+      value: (row) => row.probability, cell: likely },
+    { head: "People would say", help: "How the next votes would be spread; the hatched part is doubt", wide: true,
+      value: (row) => labels[row.people_say], cell: beliefs },
+    by("Doubt", "uncertainty", 3, "How much is not known of what people would say"),
+    by("Conflict", "conflict", 2, "How far votes contradict each other; 0 where all say the same"),
+    by("Annotations", "votes", 0),
     { head: "State", value: (row) => kinds[row.why], cell: (row) => el("span", { class: `tag ${row.why}` }, kinds[row.why]) },
   ];
-  table(document.getElementById("items-table"), {
+  const scored = items.rows.some((row) => row.gold != null);
+  const tables = {};
+  tables.item = table(document.getElementById("items-table"), {
     caption: "Choose an item to see its annotations and what each weighs.",
-    unit: "items", columns: itemColumns, rows: items.rows, sort: itemColumns[4],
-    words: (row) => `${row.item} ${labels[row.label]}`.toLowerCase(), detail: explain,
-    filters: [["All", null], ["Too few opinions", (row) => row.why === "few"],
-      ["Conflict", (row) => row.why === "conflict"], ["Hangs on one annotation", hangs],
-      ["Settled", (row) => row.why === "settled"]],
+    unit: "items", columns: itemColumns, rows: items.rows, sort: itemColumns[3],
+    words: (row) => `${row.item} ${labels[row.label]} ${row.text ?? ""}`, detail: explain,
+    filters: [["all", "All", null], ["few", "Too few opinions", (row) => row.why === "few"],
+      ["conflict", "Conflict", (row) => row.why === "conflict"], ["hangs", "Hangs on one annotation", hangs],
+      ["differ", "True is not what people say", (row) => row.votes > 0 && row.label !== row.people_say],
+      ...(scored ? [["wrong", "Not the gold label", (row) => row.gold != null && row.gold !== row.label]] : []),
+      ["settled", "Settled", (row) => row.why === "settled"]],
+    csv: [["item", (row) => row.item], ...(items.text ? [[items.text, (row) => row.text]] : []),
+      ...items.fields.map((name, f) => [name, (row) => row.fields[f]]),
+      ["likely_true", (row) => labels[row.label]], ["probability", (row) => row.probability],
+      ["people_would_say", (row) => labels[row.people_say]], ["doubt", (row) => row.uncertainty],
+      ["conflict", (row) => row.conflict], ["annotations", (row) => row.votes], ["state", (row) => kinds[row.why]],
+      ...(scored ? [["gold", (row) => labels[row.gold]]] : [])],
   });
 
   const between = (x, low, high, digits) => el("span", null, fixed(x, digits),
     low == null ? null : el("span", { class: "range" }, `${fixed(low, digits)} to ${fixed(high, digits)}`));
   const known = (key) => annotators.some((row) => row[key] != null);
+
+  // One annotator: what they say where a label is true, and where they differ.
+  function portrait(row) {
+    const own = row.confusion;
+    const matrix = own && small("What they say (columns) where a label is likely true (rows); with few annotations it is close to what everybody says",
+      [["True"], ...own.labels.map((k) => [labels[k], true])],
+      own.share.map((line, i) => el("tr", null, el("th", { scope: "row" }, text(labels[own.labels[i]])),
+        ...line.map((x, j) => el("td", { class: own.labels[i] === own.labels[j] ? "n same" : x >= 0.2 ? "n changes" : "n" }, percent(x))))));
+    const differ = row.differs.length ? small("Where they differ most from what is likely true", [["Item"], ["Said"], ["Likely true"]],
+      row.differs.map(([at, name, said, label, probability]) => el("tr", null,
+        el("th", { scope: "row" }, at == null ? text(name) : toItem(at, name)),
+        el("td", null, text(labels[said])), el("td", null, text(labels[label]), ` ${percent(probability)}`)))) : null;
+    const why = row.reason ? el("p", { dir: "auto" }, row.reason) : null;
+    const nothing = own || differ || why ? null : el("p", { class: "note" }, "Nothing sets them apart.");
+    return [why, el("div", { class: "two" }, ...[matrix && el("div", { class: "scroll" }, matrix), differ && el("div", { class: "scroll" }, differ)].filter(Boolean)), nothing];
+  }
   const peopleColumns = [
     { head: "Annotator", value: (row) => row.annotator, cell: (row) => text(row.annotator) },
+    known("verdict") && { head: "Verdict", value: (row) => row.rank, cell: (row) => el("span", { class: `tag ${row.mark}` }, row.verdict) },
     by("Annotations", "annotations", 0),
-    known("reliability") && { head: "Reliability", number: true, value: (row) => row.reliability,
-      cell: (row) => between(row.reliability, row.reliability_low, row.reliability_high, 3) },
-    known("agreement") && { head: "Agreement", number: true, value: (row) => row.agreement,
+    known("above_chance") && { head: "Above chance", help: "How often right: 0 is guessing, 1 is always right; 95% interval below", number: true,
+      value: (row) => row.above_chance, cell: (row) => between(row.above_chance, row.above_chance_low, row.above_chance_high, 2) },
+    known("accuracy") && { head: "Right", help: "How often they are right, by what is likely true", number: true,
+      value: (row) => row.accuracy, cell: (row) => (row.accuracy == null ? "–" : percent(row.accuracy)) },
+    known("reliability") && by("Reliability", "reliability", 3, "As it came with the data"),
+    known("agreement") && { head: "Agreement", help: "How often a peer says the same", number: true, value: (row) => row.agreement,
       cell: (row) => between(row.agreement, row.agreement_low, row.agreement_high, 2) },
-    known("kappa") && by("Kappa", "kappa", 2),
-    known("stated") && by("Stated", "stated", 2), known("earned") && by("Earned", "earned", 2),
+    known("stated") && by("Stated", "stated", 2, "Mean confidence"), known("earned") && by("Earned", "earned", 2, "Agreement beyond chance with peers"),
     known("said") && { head: "Most confused", wide: true, value: (row) => row.confused_share,
       cell: (row) => row.said == null ? "–" : el("span", null, "says ", text(row.said), ", peers ", text(row.peers_say), ` (${percent(row.confused_share)})`) },
-    by("Labels changed", "items_changed", 0),
+    by("Labels changed", "items_changed", 0, "Items whose likeliest true label would be another without them"),
   ].filter(Boolean);
-  table(document.getElementById("annotators-table"), {
-    caption: "95% intervals stand below.", unit: "annotators", columns: peopleColumns,
-    rows: annotators, sort: peopleColumns.find((c) => c.head === "Reliability") || peopleColumns[1], words: (row) => row.annotator.toLowerCase(),
+  const column = (head) => peopleColumns.find((c) => c.head === head);
+  tables.annotator = table(document.getElementById("annotators-table"), {
+    caption: "Choose an annotator to see what they confuse and where they differ. 95% intervals stand below.",
+    unit: "annotators", columns: peopleColumns, rows: annotators, detail: portrait, words: (row) => row.annotator,
+    sort: column("Verdict") || column("Above chance") || column("Reliability") || column("Annotations"),
+    up: known("above_chance") || known("reliability"),
+    filters: known("verdict") ? [["all", "All", null], ["look", "To look at", (row) => row.mark !== "settled"]] : [["all", "All", null]],
+    csv: [["annotator", (row) => row.annotator], ...["verdict", "reason", "annotations", "shared_items", "above_chance", "above_chance_low",
+      "above_chance_high", "accuracy", "reliability", "agreement", "kappa", "stated", "earned", "said", "peers_say", "items_changed"]
+      .filter(known).map((key) => [key, (row) => row[key]])],
+  });
+
+  // Links to an item, an annotator, or some of either.
+  function go() {
+    const [, what, where] = /^#(item|annotator)s?-(\w+)$/.exec(location.hash) || [];
+    if (!tables[what]) return;
+    if (/^\d+$/.test(where)) tables[what].reveal(Number(where));
+    else if (where !== "table" && where !== "title") tables[what].show(where);
+  }
+  addEventListener("hashchange", go);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (link && link.hash === location.hash) go();
   });
 
   for (const swatch of document.querySelectorAll("[data-colour]")) {
@@ -239,5 +352,5 @@
       mode: "vega-lite", ast: true, renderer: "svg", actions: false, defaultStyle: false, tooltip: hover,
     });
   });
-  Promise.all(drawn).then(() => { document.documentElement.dataset.ready = "yes"; });
+  Promise.all(drawn).then(() => { go(); document.documentElement.dataset.ready = "yes"; });
 })();

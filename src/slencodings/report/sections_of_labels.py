@@ -6,7 +6,7 @@ from typing import Any
 
 from slencodings.report.labels import MOST_DRAWN
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, square, table
+from slencodings.report.pieces import figure, heat_key, square, table
 from slencodings.report.summary import Labels, Summary
 
 
@@ -16,7 +16,7 @@ def labels(found: Summary, drawn: set[str]) -> list[Any]:
     names, given, leading = labels["names"], labels["given"], labels["leading"]
     total, items = sum(given) or 1, sum(leading) or 1
     shares = table(
-        ["Label", "Of all annotations", "Of all items: likeliest label"],
+        ["Label", "Of all annotations", "Of all items: likeliest true"],
         [
             [names[k], f"{given[k] / total:.1%}", f"{leading[k] / items:.1%}"]
             for k in labels["drawn"]
@@ -47,6 +47,7 @@ def labels(found: Summary, drawn: set[str]) -> list[Any]:
                 "top? A strong colour off the diagonal is a pair to explain better in the "
                 "guidelines." + cut,
                 square(drawn_names, confused["share"], "One says"),
+                heat_key(max((x for row in confused["share"] for x in row if x), default=1.0)),
             ),
             tag(
                 "div",
@@ -61,7 +62,7 @@ def labels(found: Summary, drawn: set[str]) -> list[Any]:
         drawn,
         "shares",
         "How often each label was given",
-        "A label that is given often and leads seldom is mostly a minority view." + cut,
+        "A label that is given often and seldom likeliest true is mostly a minority view." + cut,
         shares,
     )
     return [mistaken, tag("div", _triangle(labels, drawn), often, class_="two")]
@@ -73,11 +74,11 @@ def _triangle(labels: Labels, drawn: set[str]) -> Any:
         return None
     two = len(labels["names"]) == 2
     what = (
-        "Each dot is one or more items. The lower corners are full belief in one label; the higher "
-        "up, the less is known."
+        "Each dot is one or more items, by what people would say. The lower corners are full "
+        "belief in one label; the higher up, the more doubt."
         if two
-        else "Each dot is one or more items, between the three labels it may be. Dots in a corner "
-        "are clear; dots on a side hesitate between two labels."
+        else "Each dot is one or more items, by what people would say. Dots in a corner are "
+        "clear; dots on a side lie between two labels."
     )
     if points["drawn"] < points["of"]:
         what += f" {points['drawn']:,} of {points['of']:,} items, drawn at random."

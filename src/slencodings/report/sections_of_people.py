@@ -6,7 +6,7 @@ from typing import Any
 
 from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, notes, square
+from slencodings.report.pieces import figure, heat_key, notes, square
 from slencodings.report.summary import Summary
 
 
@@ -16,18 +16,18 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
     if not people["rows"]:
         return [tag("p", people["why_not"])]
     source = {
-        "learned": "Reliability is learned from the crowd: how well what they say tells what "
-        "others say of the same item. It is not a "
-        "grade: who sees what others miss scores low as well.",
+        "learned": "How often people are right is told by what is likeliest true of their items, "
+        "which is learned from the whole crowd. Chance is how often they would be right by giving "
+        "their labels without looking: above chance, 0 is guessing and 1 is always right.",
         "given": "Reliability is what came with the data. Agreement is how often their peers say "
         "the same.",
         "alike": "",
-    }[people["reliability"]]
+    }[people["source"]]
     rows = people["rows"]
     some = (
         ""
         if len(rows) <= MOST_RANKED
-        else (f" The {MOST_RANKED // 2} highest and the {MOST_RANKED // 2} lowest are drawn.")
+        else (f" The {MOST_RANKED // 2} worst and the {MOST_RANKED // 2} best are drawn.")
     )
     pairs = people["pairs"]
     busy = ""
@@ -35,14 +35,7 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         busy = f" The {len(pairs['annotators'])} busiest of {pairs['total']:,} are drawn."
     over = [row for row in rows if row["overconfidence"] is not None and row["overconfidence"] > 0]
     known = [row for row in rows if row["overconfidence"] is not None]
-    sure = None
-    if not known:
-        sure = tag(
-            "p",
-            "Nobody said how sure they were on a scale from 0 to 1, so there is no "
-            "comparison of stated with earned confidence.",
-            class_="note",
-        )
+    sure = None if known else _not_compared(found["crowd"]["stated"])
     return [
         tag("p", people["why_not"]) if people["why_not"] else None,
         tag("p", source) if source else None,
@@ -51,8 +44,8 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
             figure(
                 drawn,
                 "ranked",
-                "Whom to trust",
-                "A wide interval means too few shared items to tell." + some,
+                "How often people are right",
+                "The worst first. A wide interval means too few shared items to tell." + some,
             ),
             figure(
                 drawn,
@@ -64,7 +57,7 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
             ),
             class_="two",
         ),
-        sure,
+        tag("p", sure, class_="note") if sure else None,
         figure(
             drawn,
             "pairs",
@@ -72,6 +65,13 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
             "How often two people say the same of items they share: the stronger the colour, the "
             "more often. A pale row is somebody who sees things differently." + busy,
             square(pairs["annotators"], pairs["agreement"], "Annotator") if pairs else None,
+            heat_key(
+                max((x for row in pairs["agreement"] for x in row if x), default=1.0),
+                "no shared items",
+                "the same person",
+            )
+            if pairs
+            else None,
         ),
         tag("h3", "Everybody"),
         tag(
@@ -84,3 +84,17 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         tag("div", id="annotators-table"),
         notes(people["notes"]),
     ]
+
+
+def _not_compared(stated: list[float] | None) -> str | None:
+    """Why stated confidence is not compared with what it earned."""
+    if stated is None:
+        return "Nobody said how sure they were."
+    low, high = stated
+    if 0 <= low <= high <= 1:
+        return None
+    return (
+        f"People said how sure they were, from {low:g} to {high:g}. What each level is worth was "
+        "learned; to compare it with what it earned, say which scale it is: "
+        f"--confidence-scale {low:g}-{high:g}."
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 Kind = Literal["few", "conflict", "settled"]
+Source = Literal["given", "learned", "alike"]
 
 
 class PerItem(TypedDict):
@@ -16,58 +17,93 @@ class PerItem(TypedDict):
     one: int
 
 
+class Histogram(TypedDict):
+    """How many items lie between two edges, for each state."""
+
+    edges: list[float]
+    items: dict[Kind, list[int]]
+
+
 class Glance(TypedDict):
-    """Sizes, agreement and how open the items are."""
+    """Sizes, agreement and how open the items are.
+
+    `truth` says whether what is true was learned apart from what people say, and `wrong` how many
+    items would then be wrong if each had its likeliest label.
+    """
 
     items: int
     annotators: int | None
     annotations: int
     labels: int
     soft: bool
-    stated: bool
+    stated: list[float] | None
     per_item: PerItem
     alpha: list[float] | None
     why: dict[Kind, int]
     uncertainty: float
-    edges: list[float]
-    uncertainties: dict[Kind, list[int]]
-    trust: Literal["given", "learned", "alike"]
-    losses: dict[str, float] | None
+    doubts: Histogram
+    probabilities: Histogram
+    source: Source
+    truth: bool
+    wrong: float | None
     target: float
     conflict: float
 
 
 class Item(TypedDict):
-    """An item that is listed; each annotation as `items.as_vote` has it."""
+    """An item that is listed; each annotation as `items.as_vote` has it.
+
+    `label` and `probability` are of what is likeliest true; `people_say`, `belief` and
+    `uncertainty` of what people would say. `text` and `fields` are what came with the item.
+    """
 
     item: str
+    text: str | None
+    fields: list[str | None]
+    gold: int | None
     why: str
     votes: int
     label: int
     probability: float
+    people_say: int
+    belief: list[list[float]]
     uncertainty: float
     conflict: float
-    belief: list[list[float]]
     annotations: list[list[Any]]
 
 
 class Items(TypedDict):
-    """The items that are listed, and the annotators of theirs."""
+    """The items that are listed, the annotators of theirs, and the names of what came with them.
+
+    `pictures` are the fields whose values are addresses of pictures.
+    """
 
     total: int
     drawn: int
     listed: str
+    text: str | None
+    fields: list[str]
+    pictures: list[str]
     annotators: list[str]
     rows: list[Item]
 
 
+class OwnConfusion(TypedDict):
+    """What an annotator says (columns) where a label is true (rows), for some labels."""
+
+    labels: list[int]
+    share: list[list[float]]
+
+
 class Person(TypedDict):
-    """An annotator that is listed."""
+    """An annotator that is listed; where they differ as `people.differs_most` has it."""
 
     annotator: str
+    above_chance: float | None
+    above_chance_low: float | None
+    above_chance_high: float | None
+    accuracy: float | None
     reliability: float | None
-    reliability_low: float | None
-    reliability_high: float | None
     annotations: int
     shared_items: int
     agreement: float | None
@@ -81,6 +117,8 @@ class Person(TypedDict):
     peers_say: str | None
     confused_share: float | None
     items_changed: int
+    confusion: OwnConfusion | None
+    differs: list[list[Any]]
 
 
 class Pairs(TypedDict):
@@ -98,7 +136,7 @@ class People(TypedDict):
     why_not: str | None
     total: int
     listed: str
-    reliability: Literal["given", "learned", "alike"]
+    source: Source
     rows: list[Person]
     pairs: Pairs | None
     notes: list[str]
@@ -165,9 +203,9 @@ class Compared(TypedDict):
 
 
 class Open(TypedDict):
-    """An item to annotate or to decide."""
+    """An item to annotate or to decide; `row` is its place in the list of items."""
 
-    item: str
+    row: int
     uncertainty: float
     conflict: float
     needed: int | None
@@ -180,7 +218,6 @@ class Next(TypedDict):
     needed: int
     never: int
     named: bool
-    certainty: float
     few: list[Open]
     conflict: list[Open]
 

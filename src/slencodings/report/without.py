@@ -1,4 +1,4 @@
-"""What each item's opinion would be without one of those who annotated it."""
+"""What each item's opinions would be without one of those who annotated it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, leave_one_out
+from slencodings.annotations import Annotations, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats, Opinion
-from slencodings.trust.apply import Weighed
+from slencodings.trust import Weighed
+from slencodings.trust.crowd import Evidence
 
 # Probabilities closer than this are equal but for rounding.
 _EQUAL = 1e-9
@@ -34,8 +35,9 @@ class Without(NamedTuple):
     ----------
     item, annotator : int arrays; without names, each annotation is an annotator of its own
     pair : int array (R,), the pair that each annotation belongs to
-    leader, probability, uncertainty : the likeliest label then, how likely, and how unsure that is
-    changed : whether the label that leads now does not any more
+    leader, probability : the label that is likeliest true then, and how likely
+    uncertainty : of what people would say then
+    changed : whether the label that is likeliest true now is not any more
     """
 
     item: Codes
@@ -54,15 +56,12 @@ def likeliest(opinion: Opinion) -> Codes:
 
 
 def without_each(annotations: Annotations, weighed: Weighed) -> Without:
-    """What each item's opinion would be without each annotator; trust in the others stays.
-
-    P' = (S' C + a) / T',   u' = 1 / T',   T' = sum S' + 1,   S' the sums of w y over the others
-    """
+    """What each item's opinions would be without each annotator; what is known of them stays."""
     a, K = told_apart(annotations), len(annotations.labels)
     M = max(len(a.annotators), 1)
     key, pair = np.unique(a.item * M + a.annotator, return_inverse=True)
     item, who = np.divmod(key, M)
-    now = likeliest(weighed.opinion)
+    now = likeliest(weighed.truth)
     leader, p, u, changed = (
         np.zeros(len(key), int),
         *np.zeros((2, len(key))),
@@ -70,15 +69,30 @@ def without_each(annotations: Annotations, weighed: Weighed) -> Without:
     )
     for part in _parts(item, K):
         rows = np.flatnonzero((pair >= part.start) & (pair < part.stop))
-        own = replace(a.rows(rows), item=pair[rows] - part.start, items=key[part])
-        left = leave_one_out(own.sums(weighed.weight[rows]), item[part])
-        total = left.sum(axis=1) + 1
-        P = (left @ weighed.meaning + weighed.opinion.base_rate[item[part]]) / total[:, None]
-        lead = now[item[part]]
-        p[part], u[part] = P.max(axis=-1), 1 / total
+        left = _left(annotations, weighed, rows, pair[rows] - part.start, item[part])
+        P, lead = weighed.crowd.truth_of(left).probability, now[item[part]]
+        p[part], u[part] = P.max(axis=-1), weighed.crowd.votes_of(left).uncertainty
         changed[part] = P[np.arange(len(P)), lead] < p[part] - _EQUAL
         leader[part] = np.where(changed[part], P.argmax(axis=-1), lead)
     return Without(item, who, pair, leader, np.minimum(p, 1), u, changed)
+
+
+def _left(
+    annotations: Annotations, weighed: Weighed, rows: Codes, pair: Codes, item: Codes
+) -> Evidence:
+    """What the others add up to for each pair, (P, K), from the rows of the items of these pairs.
+
+    Everything that evidence holds is a sum over annotations, so one pair is left out of each.
+    """
+    some, P = annotations.rows(rows), len(item)
+    own = replace(some, item=pair, items=item)
+    each, left = weighed.crowd.log_likelihoods(some), None
+    if each is not None:
+        summed = np.stack([sums_by(pair, -x, P) for x in each.T], axis=1)
+        left = -leave_one_out(summed, item)
+    n = np.bincount(pair, minlength=P).astype(float)
+    votes = leave_one_out(own.sums(weighed.weight[rows]), item)
+    return Evidence(votes, left, leave_one_out(n, item))
 
 
 def _parts(item: Codes, width: int) -> Iterator[slice]:

@@ -1,0 +1,130 @@
+"""The section that says at a glance how a crowd is doing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slencodings.report.charts import KINDS
+from slencodings.report.markup import tag
+from slencodings.report.pieces import figure, table
+from slencodings.report.summary import Glance, Kind, Summary
+
+
+def at_a_glance(found: Summary, drawn: set[str]) -> list[Any]:
+    """Sizes, agreement, and how open the items are."""
+    crowd = found["crowd"]
+    why = crowd["why"]
+    return [
+        tag(
+            "dl",
+            [
+                tag("div", tag("dt", head), tag("dd", value, tag("small", below) if below else ""))
+                for head, value, below in _tiles(crowd)
+            ],
+            class_="tiles",
+        ),
+        _open(crowd),
+        [tag("p", sentence) for sentence in _sentences(crowd)],
+        tag(
+            "div",
+            figure(
+                drawn,
+                "probabilities",
+                "How probably the labels are true",
+                "Each bar counts items. Further right, the likeliest label is surer to be right.",
+            ),
+            figure(
+                drawn,
+                "doubts",
+                "How much doubt is left",
+                "Each bar counts items. Further left, more is known of what people would say.",
+                table(["State", "Items"], [[KINDS[k], f"{v:,}"] for k, v in why.items()]),
+            ),
+            class_="two",
+        ),
+    ]
+
+
+def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
+    """What it is, how much, and what to know of it."""
+    per, alpha, people = crowd["per_item"], crowd["alpha"], crowd["annotators"]
+    least, most = per["least"], per["most"]
+    tiles = [
+        ("Items", f"{crowd['items']:,}", ""),
+        ("Annotations", f"{crowd['annotations']:,}", ""),
+        ("Annotators", f"{people:,}" if people else "–", "" if people else "no column names them"),
+        (
+            "Annotations per item",
+            f"{per['mean']:g}",
+            f"{least:,} each" if least == most else f"from {least:,} to {most:,}",
+        ),
+        (
+            "Agreement (alpha)",
+            f"{alpha[0]:.2f}" if alpha else "–",
+            f"95%: {alpha[1]:.2f} to {alpha[2]:.2f}" if alpha else "no item has two annotations",
+        ),
+        ("Mean doubt", f"{crowd['uncertainty']:.2f}", "of what people would say; 1 knows nothing"),
+    ]
+    if crowd["wrong"] is not None:
+        wrong = f"about {crowd['wrong']:,.0f}"
+        tiles.append(("Expected errors", wrong, "if each item gets its likeliest true label"))
+    return tiles
+
+
+def _open(crowd: Glance) -> Any:
+    """How many items are open, and what to do about them."""
+    n, why = crowd["items"], crowd["why"]
+    advice: dict[Kind, tuple[str, str]] = {
+        "few": (
+            "have too few opinions",
+            f"Doubt is above {crowd['target']:g}. More annotations help here.",
+        ),
+        "conflict": (
+            "are in conflict",
+            "Enough was said, and people disagree. More votes would confirm the split; "
+            "look at the guidelines, or ask an expert.",
+        ),
+        "settled": ("are settled", "Enough was said, and it agrees well enough to train on."),
+    }
+    return tag(
+        "ul",
+        [
+            tag(
+                "li",
+                tag("strong", f"{why[kind]:,} items ({why[kind] / max(n, 1):.0%}) {text}"),
+                what,
+                class_=kind,
+            )
+            for kind, (text, what) in advice.items()
+        ],
+        class_="open",
+    )
+
+
+def _sentences(crowd: Glance) -> list[str]:
+    """Agreement, and where the weights of annotations come from."""
+    sentences: list[str] = []
+    if crowd["alpha"]:
+        a = crowd["alpha"][0]
+        level = (
+            "which is usually taken as reliable"
+            if a >= 0.8
+            else "enough for tentative conclusions by the usual rule"
+            if a >= 0.667
+            else "less than the .67 that is usually asked of data with one true label each; where "
+            "people may rightly disagree, it tells how much they do"
+        )
+        sentences.append(
+            f"Krippendorff's alpha is {a:.2f}, {level}. It is about two single people: 1 is "
+            "perfect agreement, 0 is chance. Several together can settle what two do not."
+        )
+    sentences.append(
+        {
+            "learned": "Who is right how often, and what annotations are worth, was learned from "
+            "the crowd itself.",
+            "given": "Annotators count by the reliability that came with the data.",
+            "alike": "No two annotations are of the same item, so there is nothing to learn from, "
+            "and every annotation counts the same.",
+        }[crowd["source"]]
+    )
+    return sentences
