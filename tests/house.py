@@ -89,7 +89,7 @@ HOUSE = [
             "people",
             "report/",
             "a crowd as one page to look at",
-            "aggregate annotations annotators evaluation files opinion triage trust",
+            "aggregate annotations annotators evaluation files metrics opinion triage trust",
         ),
         (
             "people",

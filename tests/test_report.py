@@ -13,19 +13,19 @@ from crowds import named_crowd
 from slencodings import aggregate, triage
 from slencodings.aggregate.agreement import judgments
 from slencodings.annotations import Annotations
-from slencodings.annotators import describe_annotators
+from slencodings.annotators import describe_annotators, judge
 from slencodings.evaluation import compare
 from slencodings.report import render, summarise
 from slencodings.report.charts import charts
+from slencodings.report.items import are_pictures
 from slencodings.report.labels import times_confused
 from slencodings.report.people import NO_NAMES, NOT_SHARED, pair_agreement
 from slencodings.report.without import without_each
 from slencodings.tables.arrays import from_table
-from slencodings.trust.apply import weigh
+from slencodings.trust import count_each, learn_crowd, weigh
 
-# The package has a function of this name.
-SUMMARISE = importlib.import_module("slencodings.report.summarise")
-WELL_KNOWN = SUMMARISE.well_known
+COMPARED = importlib.import_module("slencodings.report.compared")
+WELL_KNOWN = COMPARED.well_known
 
 
 def quick(a):
@@ -87,16 +87,16 @@ CROWDS = {
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most tests compare but two methods, as that takes most of the time."""
-    monkeypatch.setattr(SUMMARISE, "well_known", quick)
+    monkeypatch.setattr(COMPARED, "well_known", quick)
 
 
 @pytest.fixture(scope="module")
 def summaries() -> dict[str, Any]:
     """Of every crowd; one of them with all methods compared."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SUMMARISE, "well_known", WELL_KNOWN)
+        patch.setattr(COMPARED, "well_known", WELL_KNOWN)
         whole = summarise(CROWDS["three labels"], name="three labels")
-        patch.setattr(SUMMARISE, "well_known", quick)
+        patch.setattr(COMPARED, "well_known", quick)
         found = {name: summarise(said, name=name) for name, said in CROWDS.items()}
         return found | {"three labels": whole}
 
@@ -121,61 +121,83 @@ def opinions_of(found: Any) -> dict[str, dict[str, Any]]:
     return {row["item"]: row for row in found["items"]["rows"]}
 
 
-def assert_opinions(found: Any, said: Annotations, opinion: Any) -> None:
+def assert_opinions(found: Any, said: Annotations, votes: Any, truth: Any) -> None:
     rows = opinions_of(found)
     assert len(rows) == len(said.items)
     for i, name in enumerate(said.items.tolist()):
         row = rows[str(name)]
-        top = int(np.argmax(opinion.probability[i]))
-        assert row["uncertainty"] == pytest.approx(opinion.uncertainty[i], abs=1e-4)
-        assert row["probability"] == pytest.approx(opinion.probability[i, top], abs=1e-4)
+        assert row["probability"] == pytest.approx(truth.probability[i].max(), abs=1e-9)
+        assert truth.probability[i, row["label"]] == pytest.approx(row["probability"], abs=1e-9)
+        assert row["uncertainty"] == pytest.approx(votes.uncertainty[i], abs=1e-9)
+        most = votes.probability[i, row["people_say"]]
+        assert most == pytest.approx(votes.probability[i].max(), abs=1e-9)
         for k, b in row["belief"]:
-            assert b == pytest.approx(opinion.belief[i, k], abs=1e-4)
+            assert b == pytest.approx(votes.belief[i, k], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["two labels", "ten labels", "no names", "soft labels"])
-def test_opinions_are_those_of_learned_trust_as_in_triage(summaries: dict[str, Any], name: str):
-    said = CROWDS[name]
-    assert_opinions(summaries[name], said, weigh(said).opinion)
-    assert summaries[name]["crowd"]["trust"] == "learned"
+def test_votes_truth_and_conflict_are_those_of_the_learned_crowd(
+    summaries: dict[str, Any], name: str
+):
+    said, found = CROWDS[name].completed(), summaries[name]
+    crowd = learn_crowd(said, rng=0)
+    assert_opinions(found, said, crowd.votes(said), crowd.truth(said))
+    rows = opinions_of(found)
+    for i, conflict in enumerate(crowd.conflict(said).tolist()):
+        assert rows[str(said.items[i])]["conflict"] == pytest.approx(conflict, abs=1e-9)
+    assert found["crowd"]["source"] == "learned"
+    wrong = np.sum(1 - crowd.truth(said).probability.max(axis=1))
+    assert found["crowd"]["wrong"] == pytest.approx(wrong)
+
+
+def test_where_all_say_the_same_there_is_no_conflict(summaries: dict[str, Any]):
+    said, rows = CROWDS["ten labels"], opinions_of(summaries["ten labels"])
+    for i, name in enumerate(said.items.tolist()):
+        several = len(set(said.y[said.item == i])) > 1
+        assert (rows[name]["conflict"] > 0) == several
 
 
 def test_opinions_with_given_reliability_are_those_of_sle():
     said = named_crowd()
     r = {name: 0.3 + 0.1 * m for m, name in enumerate(said.annotators.tolist())}
     found = summarise(said, reliability=r)
-    assert_opinions(found, said, aggregate.sle(said, reliability=r))
+    opinion = aggregate.sle(said, reliability=r)
+    rows = opinions_of(found)
+    for i, name in enumerate(said.items.tolist()):
+        assert rows[name]["uncertainty"] == pytest.approx(opinion.uncertainty[i])
+        assert rows[name]["belief"][0][1] == pytest.approx(opinion.belief[i].max())
     given = {row["annotator"]: row["reliability"] for row in found["annotators"]["rows"]}
     assert given == pytest.approx(r)
+    assert found["crowd"]["wrong"] is None
 
 
-def test_where_nothing_can_be_learned_all_are_trusted_alike(summaries: dict[str, Any]):
-    found = summaries["one annotation each"]
-    assert_opinions(
-        found, CROWDS["one annotation each"], aggregate.sle(CROWDS["one annotation each"])
-    )
-    assert found["crowd"]["trust"] == "alike"
+def test_where_nothing_can_be_learned_every_annotation_counts_the_same(summaries: dict[str, Any]):
+    found, said = summaries["one annotation each"], CROWDS["one annotation each"]
+    crowd = count_each(said)
+    assert_opinions(found, said, crowd.votes(said), crowd.truth(said))
+    assert found["crowd"]["source"] == "alike"
     assert found["annotators"]["why_not"] == NOT_SHARED
-    assert all(row["reliability"] is None for row in found["annotators"]["rows"])
+    assert all(row["above_chance"] is None for row in found["annotators"]["rows"])
 
 
 @pytest.mark.parametrize("name", ["three labels", "soft labels", "somebody twice", "no names"])
 @pytest.mark.parametrize("given", [True, False])
-def test_without_an_annotator_is_what_fusing_the_others_gives(name: str, given: bool):
+def test_without_an_annotator_is_what_refusing_their_rows_gives(name: str, given: bool):
     said = CROWDS[name].completed(np.linspace(0.2, 0.9, len(CROWDS[name].item)) if given else None)
     weighed = weigh(said)
     found = without_each(said, weighed)
-    now = np.argmax(weighed.opinion.probability, axis=1)
+    now = np.argmax(weighed.truth.probability, axis=1)
     who = said.annotator if name != "no names" else np.arange(len(said.item))
     for q in range(len(said.item)):
         keep = ~((said.item == said.item[q]) & (who == who[q]))
         left = said.rows(keep)
-        trust = weighed.trust
-        opinion = aggregate.sle(left) if trust is None else trust.opinion(left)
-        P = opinion.probability[said.item[q]]
+        evidence = weighed.crowd.evidence(left)
+        evidence = evidence._replace(votes=left.sums(weighed.weight[keep]))
+        u = weighed.crowd.votes_of(evidence).uncertainty[said.item[q]]
+        P = weighed.crowd.truth_of(evidence).probability[said.item[q]]
         at = found.pair[q]
         assert found.probability[at] == pytest.approx(P.max(), abs=1e-9)
-        assert found.uncertainty[at] == pytest.approx(opinion.uncertainty[said.item[q]], abs=1e-9)
+        assert found.uncertainty[at] == pytest.approx(u, abs=1e-9)
         assert P[found.leader[at]] == pytest.approx(P.max(), abs=1e-8)
         assert found.changed[at] == (P[now[said.item[q]]] < P.max() - 1e-9)
 
@@ -262,21 +284,44 @@ def test_pairs_agree_as_often_as_they_say_the_same(name: str):
                 assert found["shared"][i][j] == len(both)
 
 
-def test_annotators_are_those_of_the_roster(summaries: dict[str, Any]):
-    said = CROWDS["three labels"]
-    roster = describe_annotators(
-        said, estimates=["learned", "agreement", "kappa"], groups=10
-    ).to_rows()
-    rows = {row["annotator"]: row for row in summaries["three labels"]["annotators"]["rows"]}
+def test_annotators_are_those_of_the_roster_and_the_crowd(summaries: dict[str, Any]):
+    said = CROWDS["three labels"].completed()
+    roster = describe_annotators(said, estimates=["agreement", "kappa"], groups=0).to_rows()
+    found = summaries["three labels"]["annotators"]["rows"]
+    rows = {row["annotator"]: row for row in found}
     for row in roster:
         mine = rows[row["annotator"]]
         for name in ("annotations", "agreement", "agreement_low", "kappa", "stated", "earned"):
-            assert mine[name] == pytest.approx(row[name], abs=1e-4)
-        for name in ("", "_low", "_high"):
-            assert mine[f"reliability{name}"] == pytest.approx(row[f"learned{name}"], abs=1e-4)
+            assert mine[name] == pytest.approx(row[name], abs=1e-9)
         assert (mine["said"], mine["peers_say"]) == (row["said"], row["peers_say"])
-    order = [row["reliability"] for row in summaries["three labels"]["annotators"]["rows"]]
-    assert order == sorted(order, reverse=True)
+    crowd = learn_crowd(said, rng=0)
+    low, high = crowd.above_chance_interval()
+    for m, name in enumerate(said.annotators.tolist()):
+        assert rows[name]["accuracy"] == pytest.approx(crowd.accuracy[m])
+        assert rows[name]["above_chance"] == pytest.approx(crowd.above_chance[m])
+        assert rows[name]["above_chance_low"] == pytest.approx(low[m])
+        assert rows[name]["above_chance_high"] == pytest.approx(high[m])
+        assert crowd.model is not None
+        share = rows[name]["confusion"]["share"]
+        np.testing.assert_allclose(share, crowd.model.confusion[m], atol=0.005 + 1e-9)
+    order = [row["above_chance"] for row in found]
+    assert order == sorted(order)
+
+
+def test_an_annotator_differs_most_where_the_label_they_gave_is_least_likely_true():
+    said = named_crowd(n=40)
+    found = summarise(said)
+    P = weigh(said.completed()).truth.probability
+    for row in found["annotators"]["rows"]:
+        m = said.annotators.tolist().index(row["annotator"])
+        own = np.flatnonzero(said.annotator == m)
+        gap = P[said.item[own]].max(axis=1) - P[said.item[own], said.y[own]]
+        worst = own[np.argsort(-gap, kind="stable")][: min(5, np.count_nonzero(gap > 1e-9))]
+        assert [name for _, name, *_ in row["differs"]] == [said.items[i] for i in said.item[worst]]
+        for at, name, label, *_ in row["differs"]:
+            assert found["items"]["rows"][at]["item"] == name
+            i = said.items.tolist().index(name)
+            assert said.y[(said.item == i) & (said.annotator == m)] == [label]
 
 
 def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, Any]):
@@ -293,39 +338,128 @@ def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, Any]):
 
 
 def test_a_large_crowd_is_compared_on_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(SUMMARISE, "MOST_COMPARED", 40)
+    monkeypatch.setattr(COMPARED, "MOST_COMPARED", 40)
     found = summarise(named_crowd(n=60))
     assert found["compared"]["sampled"]
     assert (found["compared"]["items"], found["compared"]["scored"]) == (13, 39)
     assert "a sample of 13 items" in render(found)
 
 
-def test_a_large_crowd_has_no_refits_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("slencodings.report.people.MOST_REFITTED", 10)
-    people = summarise(named_crowd())["annotators"]
-    assert all(row["reliability_low"] is None for row in people["rows"])
-    assert all(row["reliability"] is not None for row in people["rows"])
-    assert any("intervals of agreement only" in note for note in people["notes"])
-
-
-def test_what_is_next_is_what_triage_says():
-    said = named_crowd(n=40, per=2)
-    r = 0.5
-    found = summarise(said, reliability=r, target=0.4, conflict=0.3)
-    opinion = aggregate.sle(said, reliability=r)
-    plan = triage.triage(
-        opinion, said, reliability=r, uncertainty=float(np.median(said.uncertainty)), target=0.4,
-        conflict=0.3,
-    )  # fmt: skip
-    few = [row for row in plan.to_rows() if row["why"] == "few"][:25]
-    assert [row["item"] for row in found["next"]["few"]] == [row["item"] for row in few]
-    assert [row["needed"] for row in found["next"]["few"]] == [row["needed"] for row in few]
-    assert found["next"]["needed"] == int(plan.needed.sum())
-    why = {kind: int(np.sum(plan.why == kind)) for kind in ("few", "conflict", "settled")}
-    assert found["crowd"]["why"] == why
-    assert [row["why"] for row in found["items"]["rows"]].count("few") == why["few"]
-    sharp = [row["conflict"] for row in found["next"]["conflict"]]
+def test_what_is_open_is_what_triage_says_and_why():
+    said = named_crowd(n=40, per=2).completed()
+    weighed = weigh(said)
+    found = summarise(said, least_probability=0.8, conflict=0.3)
+    state = triage.status(weighed, least_probability=0.8, conflict=0.3)
+    why = dict(
+        zip(
+            said.items.tolist(),
+            triage.reasons(said, weighed, state, least_probability=0.8),
+            strict=True,
+        )
+    )
+    counts = {kind: int(np.sum(state == kind)) for kind in ("few", "conflict", "settled")}
+    assert found["crowd"]["why"] == counts
+    assert min(counts.values()) > 0
+    rows = found["items"]["rows"]
+    for row in rows:
+        assert row["why"] == state[said.items.tolist().index(row["item"])]
+        assert row["reason"] == why[row["item"]]
+    few = [rows[row["row"]] for row in found["next"]["few"]]
+    assert {row["why"] for row in few} == {"few"}
+    assert [row["probability"] for row in few] == sorted(row["probability"] for row in few)
+    split = [rows[row["row"]] for row in found["next"]["conflict"]]
+    assert {row["why"] for row in split} == {"conflict"}
+    sharp = [row["conflict"] for row in split]
     assert sharp == sorted(sharp, reverse=True)
+
+
+def with_spammers(n: int = 80) -> Annotations:
+    """Six people who are mostly right, and two who always say the first label."""
+    said = named_crowd(n=n, per=5, people=8, labels=2)
+    return replace(said, y=np.where(said.annotator >= 6, 0, said.y))
+
+
+def test_whoever_is_at_chance_comes_first_is_named_in_the_opening_and_is_not_asked():
+    said = with_spammers()
+    found = summarise(said, least_votes=6)
+    people = found["annotators"]["rows"]
+    judged = judge(said, learn_crowd(said.completed(), rng=0))
+    verdicts = {row["annotator"]: row["verdict"] for row in people}
+    assert verdicts == {
+        name: one.verdict for name, one in zip(said.annotators.tolist(), judged, strict=True)
+    }
+    poor = {name for name, verdict in verdicts.items() if verdict == "at chance"}
+    assert poor == {"person 6", "person 7"}
+    assert {row["annotator"] for row in people[:2]} == poor
+    asked = {name for row in found["next"]["few"] for name in row["ask"]}
+    assert asked
+    assert not asked & poor
+    page = render(found)
+    opening = page[page.index('<ol class="opening">') : page.index("</ol>")]
+    assert opening.count("<li>") == 3
+    assert 'href="#items-settled"' in opening
+    assert 'Look at <a href="#annotators-look">2 of 8 annotators</a>' in opening
+    assert 'href="#annotator-0"' in opening
+    assert 'href="#annotator-1"' in opening
+    assert re.search(r'<a href="#next">Annotate \d+ items</a> with too few opinions', opening)
+
+
+def test_the_opening_says_what_there_is_to_say(summaries: dict[str, Any]):
+    page = render(summaries["one annotation each"])
+    assert "Nobody can be told apart</a>: No item was annotated by two people" in page
+    assert "Nobody can be told apart</a>: No column says who annotated" in render(
+        summaries["no names"]
+    )
+    given = render(summarise(named_crowd(n=4), reliability=0.9, least_votes=1, conflict=1))
+    assert "count by the reliability that came with the data, which is not questioned" in given
+    assert "Nothing is open</a>: every item is settled." in render(
+        summarise(named_crowd(n=12, labels=1))
+    )
+
+
+def test_gold_scores_what_is_likely_true():
+    said = named_crowd(n=40)
+    truth = {name: said.labels[i % 3] for i, name in enumerate(said.items.tolist()[:30])}
+    found = summarise(said, gold=truth)
+    scored = found["crowd"]["scored"]
+    assert scored is not None
+    P = weigh(said.completed()).truth.probability[:30]
+    gold = np.arange(30) % 3
+    assert scored["items"] == 30
+    assert scored["right"] == pytest.approx(np.mean(P.argmax(axis=1) == gold))
+    assert scored["right_low"] < scored["right"] < scored["right_high"]
+    assert scored["log_loss"] == pytest.approx(-np.mean(np.log(P[np.arange(30), gold])))
+    assert scored["sure"] == pytest.approx(P.max(axis=1).mean())
+    rows = opinions_of(found)
+    assert [rows[name]["gold"] for name in said.items[:30]] == gold.tolist()
+    assert {rows[name]["gold"] for name in said.items[30:]} == {None}
+    page = render(found)
+    assert f"is right for {scored['right']:.1%} of them" in page
+    assert f"{scored['log_loss'] or 0:.3f}" in page
+    assert summarise(said)["crowd"]["scored"] is None
+
+
+def test_items_have_their_text_and_fields_and_pictures_come_only_from_where_they_are():
+    said = named_crowd(n=4)
+    fields = {
+        "source": ["https://a.org/x", None, "b", 3],
+        "picture": ["https://cdn.example.org:8080/a.png?size=2", "pictures/b c.JPG", None, "d.gif"],
+    }
+    text = ["<b>one</b>", None, "x" * 1000, "\ud800"]
+    found = summarise(said, text=("words", text), fields=fields)
+    rows = opinions_of(found)
+    assert rows["item 0"]["text"] == "<b>one</b>"
+    assert rows["item 1"]["text"] is None
+    assert rows["item 2"]["text"] == "x" * 499 + "…"
+    assert rows["item 3"]["fields"] == ["3", "d.gif"]
+    assert found["items"]["pictures"] == ["picture"]
+    page = render(found)
+    assert "img-src https://cdn.example.org:8080 file:;" in page
+    assert "but its pictures, from https://cdn.example.org:8080, files beside it." in page
+    assert "<b>one" not in page
+    assert "img-src" not in render(summarise(said, text=("words", text)))
+    for address in ("javascript:x.png", "//host/a.png", "\\\\host\\a.png", "https://a.org/page"):
+        assert not are_pictures([address])
 
 
 def test_agreement_of_the_crowd_is_alpha(summaries: dict[str, Any]):
@@ -334,7 +468,8 @@ def test_agreement_of_the_crowd_is_alpha(summaries: dict[str, Any]):
     assert found["alpha"][0] == pytest.approx(alpha, abs=1e-4)
     assert found["alpha"][1] <= found["alpha"][0] <= found["alpha"][2]
     assert summaries["one annotation each"]["crowd"]["alpha"] is None
-    assert sum(map(sum, found["uncertainties"].values())) == found["items"]
+    for name in ("doubts", "probabilities"):
+        assert sum(map(sum, found[name]["items"].values())) == found["items"]
 
 
 def test_sections_that_make_no_sense_say_why(summaries: dict[str, Any]):
@@ -343,6 +478,10 @@ def test_sections_that_make_no_sense_say_why(summaries: dict[str, Any]):
     assert "nothing tells which labels are confused" in page
     assert "at least 10 items with two annotations or more; here are 0" in page
     assert "Nobody said how sure they were" in render(summaries["nobody said how sure"])
+    assert "Nobody said how sure" not in render(summaries["three labels"])
+    scale = replace(named_crowd(), stated=np.tile([1.0, 2.0, 5.0], 24))
+    assert "from 1 to 5" in (page := render(summarise(scale)))
+    assert "--confidence-scale 1-5" in page
     assert "No item was annotated by two people" in render(summaries["one annotation each"])
 
 

@@ -1,12 +1,13 @@
 """`sle report` and the end of `sle demo`: one page, or one plain sentence and no page."""
 
+import errno
 import re
 import sys
 from pathlib import Path
 
 import pytest
 from running import Sle
-from test_report import SUMMARISE, quick
+from test_report import COMPARED, quick
 
 CSV = "item,annotator,label,confidence\n" + "".join(
     f"i{i},{who},{'yes' if (i + m) % 3 else 'no'},0.{5 + m}\n"
@@ -17,7 +18,7 @@ CSV = "item,annotator,label,confidence\n" + "".join(
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SUMMARISE, "well_known", quick)
+    monkeypatch.setattr(COMPARED, "well_known", quick)
 
 
 @pytest.fixture
@@ -51,7 +52,9 @@ def test_a_crowd_through_a_pipe_has_a_title_too(sle: Sle):
         (("-o", "report.pdf"), 1, "its name must end in .html; 'report.pdf' came. Name it report"),
         (("-o", "none/report.html"), 1, "needs a folder that is there"),
         ((), 2, "Missing option '--output'"),
-        (("-o", "report.html", "--target", "0"), 1, "an uncertainty to reach"),
+        (("-o", "report.html", "--least-votes", "0"), 1, "--least-votes must be 1 or more"),
+        (("-o", "report.html", "--text", "words"), 1, "there is no column 'words' to show; the"),
+        (("-o", "report.html", "--show", "words"), 1, "the columns are 'item', 'annotator', "),
         (("-o", "report.html", "--label", "nothing"), 1, "nothing"),
     ],
 )
@@ -62,6 +65,44 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(
     assert (run.code, run.out) == (code, "")
     assert words in run.err
     assert [path.name for path in Path().iterdir()] == ["crowd.csv"]
+
+
+def test_items_are_shown_with_their_text_and_scored_by_gold(sle: Sle):
+    lines = CSV.splitlines()
+    rows = [f"{line},text of {line.split(',')[0]},yes" for line in lines[1:]]
+    rows[0] = rows[0].replace("text of", "another text of")
+    Path("crowd.csv").write_text("\n".join([f"{lines[0]},words,true", *rows]) + "\n")
+    code, out, told = sle(
+        "report", "crowd.csv", "-o", "page.html", "--text", "words", "--show", "true",
+        "--gold", "true", "--least-probability", "0.6",
+    )  # fmt: skip
+    assert (code, out) == (0, ""), told
+    assert "note     1 item with several 'words'; the first is shown" in told
+    page = Path("page.html").read_text()
+    assert '"text":"text of i3"' in page
+    assert '"text":"another text of i0"' in page
+    assert '"fields":["yes"]' in page
+    assert "Gold labels are known of 12 items" in page
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_in_words_and_leaves_the_old_page(
+    sle: Sle, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    Path("report.html").write_text("old")
+
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(number, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    code, out, told = sle("report", "crowd.csv", "-o", "report.html", "-q")
+    assert (code, out) == (1, "")
+    assert told.startswith(
+        "error: report.html could not be written: No space left on device. "
+        "What was there before is untouched. Free some space, choose another place"
+    )
+    assert Path("report.html").read_text() == "old"
+    assert sorted(path.name for path in Path().iterdir()) == ["crowd.csv", "report.html"]
 
 
 def test_without_what_draws_charts_it_says_what_to_install(

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from crowds import named_crowd
-from test_report import SUMMARISE, quick
+from test_report import COMPARED, quick
 
 from slencodings.annotations import Annotations
 from slencodings.report import render, summarise
-from slencodings.report.items import MOST_EACH, MOST_ITEMS, MOST_VOTES, choose
+from slencodings.report.chosen import MOST_EACH, MOST_ITEMS, MOST_VOTES, choose
 from slencodings.report.names import shown
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SUMMARISE, "well_known", quick)
+    monkeypatch.setattr(COMPARED, "well_known", quick)
 
 
 def test_items_are_all_listed_while_there_is_room():

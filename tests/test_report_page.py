@@ -1,11 +1,15 @@
 """The report in a real browser: it loads alone, works by mouse and by keys, and lets nobody in."""
 
+import csv
+import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from crowds import named_crowd
 from test_report import HOSTILE, hostile
@@ -32,6 +36,8 @@ pytestmark = [
 ]
 
 Open = Callable[..., Any]
+# Halfway between two roundings, exactly or nearly.
+HALVES = [0.125, 0.375, 0.0625, 0.5255, 0.5254999, 0.5255001, 0.145, 0.285, 1.0, 0.0005, 0.9995]
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +53,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of a plain crowd and one of a crowd whose names are attacks."""
     folder = tmp_path_factory.mktemp("pages")
     found = {
-        "plain": summarise(named_crowd(n=60, per=3), name="plain", conflict=0.3),
+        "plain": summarise(named_crowd(n=60, per=3), name="plain", least_probability=0.7),
         "hostile": summarise(hostile(), name=HOSTILE[1], made={"command": HOSTILE[3]}),
+        "formulas": summarise(
+            replace(named_crowd(n=5), items=np.asarray(["=1+1", "+1", "-1", "@x", 'a "b", c']))
+        ),
+        "halves": summarise(named_crowd(n=len(HALVES))),
     }
+    rows = found["halves"]["items"]["rows"]
+    for n, (row, half) in enumerate(zip(rows, HALVES, strict=True)):
+        row["item"], row["uncertainty"], row["conflict"] = f"i{n}", half, half
     for name, summary in found.items():
         (folder / f"{name}.html").write_text(render(summary), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in found}
@@ -97,7 +110,7 @@ def numbers(cells: list[str]) -> list[float]:
 def test_it_loads_from_disk_with_every_chart_drawn(opened: Open):
     page = opened("plain")
     drawn = page.locator(".chart")
-    assert drawn.count() == 8
+    assert drawn.count() == 9
     for i in range(drawn.count()):
         assert drawn.nth(i).locator("svg").count() == 1
         assert drawn.nth(i).get_attribute("aria-label").startswith("Chart. ")
@@ -112,12 +125,12 @@ def test_it_loads_from_disk_with_every_chart_drawn(opened: Open):
 def test_sorting_by_mouse_and_by_keys_orders_all_items_and_says_so(opened: Open):
     page = opened("plain")
     table = page.locator("#items-table")
-    assert table.locator("th[aria-sort=descending]").inner_text().strip() == "Uncertainty"
-    first = numbers(column(page, "items-table", "Uncertainty"))
+    assert table.locator("th[aria-sort=descending]").inner_text().strip() == "Doubt"
+    first = numbers(column(page, "items-table", "Doubt"))
     assert first == sorted(first, reverse=True)
-    table.get_by_role("button", name="Uncertainty").click()
-    assert table.locator("th[aria-sort=ascending]").inner_text().strip() == "Uncertainty"
-    least = numbers(column(page, "items-table", "Uncertainty"))
+    table.get_by_role("button", name="Doubt").click()
+    assert table.locator("th[aria-sort=ascending]").inner_text().strip() == "Doubt"
+    least = numbers(column(page, "items-table", "Doubt"))
     assert least == sorted(least)
     assert least[0] <= first[-1]
     press = table.get_by_role("button", name="Conflict")
@@ -149,13 +162,14 @@ def test_searching_filtering_and_paging_find_the_items_there_are(opened: Open):
     table.get_by_label("Search items").fill("no such item")
     assert "No items match." in table.inner_text()
     table.get_by_label("Search items").fill("")
-    table.get_by_label("Conflict", exact=False).first.check()
-    states = column(page, "items-table", "State")
-    assert set(states) == {"conflict"}
-    assert status.inner_text().endswith(f"of {len(states)} items")
+    chip = table.locator("label", has_text="Conflict")
+    chip.locator("input").check()
+    assert set(column(page, "items-table", "State")) == {"conflict"}
+    split = status.inner_text()
+    assert split.endswith(f"of {chip.inner_text().strip('Conflict ()')} items")
     page.keyboard.press("ArrowRight")
     assert table.get_by_label("Hangs on one annotation").is_checked()
-    assert status.inner_text() != f"1 to {len(states)} of {len(states)} items"
+    assert status.inner_text() != split
 
 
 def test_an_item_opens_to_its_annotations_and_what_each_would_change(opened: Open):
@@ -170,7 +184,7 @@ def test_an_item_opens_to_its_annotations_and_what_each_would_change(opened: Ope
     assert press.get_attribute("aria-expanded") == "true"
     assert below.locator("tbody tr").count() == 3
     assert below.locator("thead th").all_inner_texts() == [
-        "Annotator", "Said", "Confidence", "Weight", "Without them"
+        "Annotator", "Said", "Confidence", "Weight", "True without them"
     ]  # fmt: skip
     assert "would be label" in below.locator(".changes").first.inner_text()
     press.click()
@@ -180,12 +194,82 @@ def test_an_item_opens_to_its_annotations_and_what_each_would_change(opened: Ope
 def test_annotators_can_be_sorted_and_searched(opened: Open):
     page = opened("plain")
     table = page.locator("#annotators-table")
-    table.get_by_role("button", name="Kappa").click()
-    kappa = numbers(column(page, "annotators-table", "Kappa"))
-    assert kappa == sorted(kappa, reverse=True)
-    assert len(kappa) == 6
+    worst = numbers([cell.split()[0] for cell in column(page, "annotators-table", "Above chance")])
+    assert worst == sorted(worst)
+    table.get_by_role("button", name="Earned").click()
+    earned = numbers(column(page, "annotators-table", "Earned"))
+    assert earned == sorted(earned, reverse=True)
+    assert len(earned) == 6
     table.get_by_label("Search annotators").fill("person 3")
     assert column(page, "annotators-table", "Annotator") == ["person 3"]
+
+
+def test_links_lead_to_an_item_and_to_an_annotator_whatever_is_shown(opened: Open):
+    page = opened("plain")
+    table = page.locator("#items-table")
+    table.get_by_label("Search items").fill("no such item")
+    page.locator("#annotators-table button.more").first.click()
+    link = page.locator("#annotators-table .detail a").first
+    name = link.inner_text()
+    link.click()
+    row = table.locator("button.more[aria-expanded=true]")
+    assert row.inner_text() == name
+    assert row.evaluate("(node) => node === document.activeElement")
+    assert table.get_by_label("Search items").input_value() == ""
+    who = table.locator(".detail:not([hidden]) a").first
+    person = who.inner_text()
+    page.locator("#annotators-table").get_by_label("Search annotators").fill("nobody")
+    who.click()
+    opened_people = page.locator("#annotators-table button.more[aria-expanded=true]")
+    assert opened_people.inner_text() == person
+    first = page.locator("#next a").first
+    name = first.inner_text()
+    first.click()
+    assert table.locator("button.more[aria-expanded=true]").inner_text() == name
+    # The same link works again after the list was changed by hand.
+    table.get_by_label("Search items").fill("no such item")
+    first.click()
+    assert table.locator("button.more[aria-expanded=true]").inner_text() == name
+
+
+def test_the_items_that_are_shown_are_saved_as_csv(opened: Open, tmp_path: Path):
+    page = opened("hostile")
+    page.get_by_label("Search items").fill("script")
+    shown = column(page, "items-table", "Item")
+    with page.expect_download() as download:
+        page.locator("#items-table").get_by_role("button", name="Save as CSV").click()
+    assert download.value.suggested_filename == "items.csv"
+    download.value.save_as(tmp_path / "items.csv")
+    with (tmp_path / "items.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    # A screen shows several spaces as one.
+    assert [row["item"].split() for row in rows] == [name.split() for name in shown]
+    assert {"likely_true", "probability", "people_would_say", "doubt", "conflict"} <= set(rows[0])
+    assert all(0 <= float(row["doubt"]) <= 1 for row in rows)
+
+
+def test_what_a_spreadsheet_would_run_is_saved_as_text(opened: Open, tmp_path: Path):
+    page = opened("formulas")
+    with page.expect_download() as download:
+        page.locator("#items-table").get_by_role("button", name="Save as CSV").click()
+    download.value.save_as(tmp_path / "items.csv")
+    with (tmp_path / "items.csv").open(encoding="utf-8-sig", newline="") as file:
+        names = {row["item"] for row in csv.DictReader(file)}
+    assert names == {"'=1+1", "'+1", "'-1", "'@x", 'a "b", c'}
+
+
+def test_numbers_are_rounded_as_on_the_terminal(opened: Open):
+    page = opened("halves")
+    values = json.loads(page.locator("#data").text_content())["items"]["rows"]
+    rows = {row["item"]: row for row in values}
+    for name, doubt, conflict in zip(
+        column(page, "items-table", "Item"),
+        column(page, "items-table", "Doubt"),
+        column(page, "items-table", "Conflict"),
+        strict=True,
+    ):
+        assert doubt == f"{rows[name.split()[0]]['uncertainty']:.3f}"
+        assert conflict == f"{rows[name.split()[0]]['conflict']:.2f}"
 
 
 def test_charts_are_read_out_by_their_names_alone(opened: Open):
@@ -267,9 +351,22 @@ def test_it_has_no_serious_barriers(opened: Open, name: str, colours: Any):
     assert told == []
 
 
-def test_on_a_narrow_screen_only_tables_scroll_sideways(opened: Open):
-    page = opened("plain", viewport={"width": 360, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+def test_on_a_narrow_screen_no_cell_is_out_of_sight(opened: Open):
+    page = opened("plain", viewport={"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    cells = page.locator("table.cards > tbody > tr:not(.detail) > *")
+    ends = cells.evaluate_all(
+        "(all) => all.filter((cell) => cell.checkVisibility())"
+        ".map((cell) => cell.getBoundingClientRect().right)"
+    )
+    assert len(ends) > 200
+    assert max(ends) <= 390
+    assert (
+        page.locator("#items-table td[data-head=Doubt]").first.evaluate(
+            "(cell) => getComputedStyle(cell, '::before').content"
+        )
+        == '"Doubt"'
+    )
 
 
 def test_print_has_no_controls_and_keeps_charts_and_first_items(opened: Open):

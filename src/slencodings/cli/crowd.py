@@ -26,16 +26,16 @@ class Found(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Reads the crowd when called, with a gold column if there is one; and what to tell people."""
+    """Reads the crowd when called, with gold and columns to show; and what to tell people."""
 
     source: list[str]
-    crowd: Callable[[str | None], Crowd]
+    crowd: Callable[[str | None, Sequence[str]], Crowd]
     say: Say
     progress: Progress
 
-    def __call__(self, gold: str | None = None) -> Crowd:
+    def __call__(self, gold: str | None = None, show: Sequence[str] = ()) -> Crowd:
         """What the file tells."""
-        return self.crowd(gold)
+        return self.crowd(gold, show)
 
 
 def _options(
@@ -70,8 +70,8 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
             check_rows_target(output, source, style)
         with notes(quiet) as (say, progress):
 
-            def crowd(gold: str | None) -> Crowd:
-                return read_crowd(source, reading, gold=gold, say=say, progress=progress)
+            def crowd(gold: str | None, show: Sequence[str]) -> Crowd:
+                return read_crowd(source, reading, gold=gold, show=show, say=say, progress=progress)
 
             found = verb(Read(source, crowd, say, progress), **given)
             if output is not None:
@@ -200,17 +200,31 @@ def report(
     read: Read,
     *,
     output: o.PageOut,
-    target: o.Target = 0.2,
-    conflict: o.Conflict = 0.5,
+    text: o.ItemText = None,
+    show: o.ItemFields = None,
+    gold: o.Gold = None,
+    least_votes: o.LeastVotes = 2,
+    least_probability: o.LeastProbability = 0.9,
+    conflict: o.LeastConflict = 0.25,
     seed: o.Seed = None,
 ) -> Found:
-    """Make one page to look at: items, annotators, labels, and what to do next.
+    """Make one page to look at: what is known, whom to look at, what to do next.
 
     It is one file that opens from disk, needs no network and prints well. Without a column of
-    reliability, trust is learned from the crowd.
+    reliability, who is right is learned from the crowd.
     """
     from slencodings.report.page import make_page
 
-    command = shlex.join(["sle", *sys.argv[1:]])
-    make_page(read, output, command=command, target=target, conflict=conflict, seed=seed or 0)
+    make_page(
+        read,
+        output,
+        text=text,
+        show=show or [],
+        gold=gold,
+        command=shlex.join(["sle", *sys.argv[1:]]),
+        least_votes=least_votes,
+        least_probability=least_probability,
+        conflict=conflict,
+        seed=seed or 0,
+    )
     return Found([], {}, lambda: None)

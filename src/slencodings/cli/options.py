@@ -354,6 +354,24 @@ Budget = Annotated[
 ]
 Target = Annotated[float, typer.Option(help="Uncertainty to reach, above 0.")]
 Conflict = Annotated[float, typer.Option(help="Dissonance to bear, from 0 to 1.")]
+LeastVotes = Annotated[int, typer.Option(help="Annotations that an item needs to be settled.")]
+LeastProbability = Annotated[
+    float, typer.Option(help="How likely its label must be true for an item to be settled.")
+]
+LeastConflict = Annotated[
+    float, typer.Option(help="Conflict to bear, from 0 (all say the same) to 1.")
+]
+ItemText = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The text of the items, to read on the page.")
+]
+ItemFields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--show",
+        metavar="COLUMN",
+        help="What else to show of the items, pictures by their addresses; may be repeated.",
+    ),
+]
 WhatFor = Annotated[Goal, typer.Option(help="What annotations should improve.")]
 Capacity = Annotated[
     int | None,

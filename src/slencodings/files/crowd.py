@@ -13,12 +13,12 @@ from slencodings.annotations import Annotations, by_annotators, counted
 from slencodings.choices import Format
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.locate import Connection, Source, converted, locate, read_tool
-from slencodings.files.scan import Relation, Step, quote, read, scan, typed
+from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of, plainly
+from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of, listed, plainly
 
 
 class Crowd(NamedTuple):
@@ -28,10 +28,12 @@ class Crowd(NamedTuple):
     ----------
     annotations : Annotations; confidence taken at its word where its scale is known
     truth : (N, K), what is known to be true of each item, NaN where nothing is; None if not asked
+    fields : other columns, a text or None for each item, (N,), by name
     """
 
     annotations: Annotations
     truth: Floats | None
+    fields: dict[str, list[str | None]]
 
 
 def read_crowd(
@@ -39,6 +41,7 @@ def read_crowd(
     reading: Reading | None = None,
     *,
     gold: str | None = None,
+    show: Sequence[str] = (),
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> Crowd:
@@ -51,6 +54,7 @@ def read_crowd(
     ----------
     gold : a column of true labels; K columns of probabilities with commas, in the order of the
         labels; or a file with a column for the item and one for the label
+    show : other columns that tell of items, such as their text
     """
     asked = reading or Reading()
     with disk_errors(), workspace() as (connection, folder):
@@ -59,7 +63,7 @@ def read_crowd(
 
         def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
-                used = [name.strip() for name in (gold or "").split(",")] + [gold or ""]
+                used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
                 rows, reading = read(connection, found, asked, used=used, say=say, step=step)
                 step("checking", None, "")
                 a = read_annotations(_complete(rows, reading, say), reading)
@@ -77,7 +81,11 @@ def read_crowd(
                 if Path(gold).is_file():
                     other = converted(other, Reading(), folder, say)
                 truth = _truth(connection, found, asked.format, gold, other, str(reading.item), a)
-            return Crowd(a, truth)
+            fields: dict[str, list[str | None]] = {}
+            if show:
+                table = scan(connection, found, asked.format)
+                fields = _fields(table, list(show), str(reading.item), a, say)
+            return Crowd(a, truth, fields)
 
         return watch(connection, work, progress)
 
@@ -135,6 +143,27 @@ def _truth(
     if soft:
         relation = typed(relation, columns)
     return _placed(relation, item, columns, a, soft=soft, one=True)
+
+
+def _fields(
+    table: Table, names: list[str], item: str, a: Annotations, say: Say
+) -> dict[str, list[str | None]]:
+    """What columns tell of each item, as text; of several values the first in their order."""
+    for name in names:
+        if name not in table.names:
+            raise ValueError(
+                f"there is no column {name!r} to show; the columns are {listed(table.names)}."
+            )
+    texts = ", ".join(f"min({quote(n)}::VARCHAR), count(DISTINCT {quote(n)})" for n in names)
+    rows = table.pick([item, *names]).aggregate(f"{quote(item)}, {texts}", quote(item)).fetchall()
+    found = {row[0]: row[1:] for row in rows}
+    nothing = (None, 0) * len(names)
+    values = [found.get(name, nothing) for name in a.items.tolist()]
+    for n, name in enumerate(names):
+        several = sum(row[2 * n + 1] > 1 for row in values)
+        if several:
+            say("note", f"{counted(several, 'item')} with several {name!r}; the first is shown")
+    return {name: [row[2 * n] for row in values] for n, name in enumerate(names)}
 
 
 def _placed(

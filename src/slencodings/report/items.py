@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.opinion import Codes, Floats
-from slencodings.report.names import rounded, shown
+from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.report.chosen import MOST_EACH, Chosen
+from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
 from slencodings.report.summary import Item, Items
+from slencodings.report.todo import Todo
 from slencodings.report.without import Without, likeliest
+from slencodings.triage import reasons
 from slencodings.trust import Weighed
 
-# So many are listed that a page stays below 3 MB: items, annotations in all and of one item.
-MOST_ITEMS, MOST_VOTES, MOST_EACH = 2_000, 15_000, 30
 # Labels of an item whose belief is told one by one.
 _BELIEFS = 6
-ITEM_LETTERS, NAME_LETTERS, TEXT_LETTERS = 100, 40, 500
+TEXT_LETTERS = 500
 # Addresses of pictures in the web, or in files beside the page; never on another machine's disk.
 _PICTURE = re.compile(
     r"(https?://\S+|(?!//|\\\\)[^:?#]+)\.(png|jpe?g|gif|webp|svg|bmp|avif)([?#]\S*)?", re.IGNORECASE
@@ -41,52 +43,11 @@ class ItemColumns(NamedTuple):
     gold: Floats | None = None
 
 
-class Chosen(NamedTuple):
-    """The items that are listed, in order, and how many of them were drawn at random."""
-
-    items: Codes
-    drawn: int
-
-    @property
-    def place(self) -> dict[int, int]:
-        """Where each of them is in the list."""
-        return {i: n for n, i in enumerate(self.items.tolist())}
-
-
-def choose(
-    a: Annotations, u: Floats, conflict: Floats, seed: int, first: Codes | None = None
-) -> Chosen:
-    """Which items to list, the most uncertain first.
-
-    All if there is room; else those that must be, `first`, a third by uncertainty, a third by
-    conflict, and the rest at random.
-    """
-    N = len(u)
-    by_doubt, by_conflict = (np.argsort(-x, kind="stable") for x in (u, conflict))
-    n = np.minimum(np.bincount(a.item, minlength=N), MOST_EACH)
-    if N <= MOST_ITEMS and n.sum() <= MOST_VOTES:
-        return Chosen(by_doubt, 0)
-    at_random = np.random.default_rng(seed).permutation(N)
-    third, room = MOST_ITEMS // 3, MOST_VOTES // 3
-    taken, drawn = np.zeros(N, dtype=bool), 0
-    if first is not None:
-        taken[first] = True
-    for queue in (by_doubt, by_conflict, at_random):
-        last = queue is at_random
-        size = MOST_ITEMS - int(taken.sum()) if last else third
-        cost = MOST_VOTES - int(n[taken].sum()) if last else room
-        free = queue[~taken[queue]][:size]
-        free = free[np.cumsum(n[free]) <= cost]
-        taken[free] = True
-        drawn = len(free)
-    return Chosen(by_doubt[taken[by_doubt]], drawn)
-
-
 def describe_items(
     annotations: Annotations,
     weighed: Weighed,
     without: Without,
-    why: Any,
+    todo: Todo,
     chosen: Chosen,
     columns: ItemColumns,
     seed: int,
@@ -101,7 +62,8 @@ def describe_items(
     gold = None if columns.gold is None else gold_codes(columns.gold)
     rows: list[Item] = []
     people: dict[int, int] = {}
-    for i, name in zip(chosen.items.tolist(), names, strict=True):
+    whys = _reasons(a, weighed, todo, chosen.items)
+    for i, name, why in zip(chosen.items.tolist(), names, whys, strict=True):
         own = order[first[i] : first[i + 1]]
         heaviest = own[np.argsort(-weighed.weight[own], kind="stable")[:MOST_EACH]]
         top = np.argsort(-b[i], kind="stable")[:_BELIEFS]
@@ -111,7 +73,8 @@ def describe_items(
                 "text": as_text(columns.text[1][i]) if columns.text else None,
                 "fields": [as_text(values[i]) for values in columns.fields.values()],
                 "gold": None if gold is None or gold[i] < 0 else int(gold[i]),
-                "why": str(why[i]),
+                "why": str(todo.why[i]),
+                "reason": why,
                 "votes": len(own),
                 "label": int(true[i]),
                 "probability": rounded(P[i, true[i]]),
@@ -133,6 +96,23 @@ def describe_items(
         "annotators": [everybody[m] for m in people],
         "rows": rows,
     }
+
+
+def _reasons(a: Annotations, weighed: Weighed, todo: Todo, items: Codes) -> list[str]:
+    """Why these items are settled or open; of these alone, as it takes a while for very many."""
+    place = np.full(len(a.items), -1)
+    place[items] = np.arange(len(items))
+    rows = a.rows(place[a.item] >= 0)
+    some = replace(rows, item=place[rows.item], items=a.items[items])
+    truth = Opinion(*(np.asarray(x)[items] for x in weighed.truth))
+    evidence = weighed.evidence._replace(n=weighed.evidence.n[items])
+    return reasons(
+        some,
+        weighed._replace(truth=truth, evidence=evidence),
+        todo.why[items],
+        least_votes=todo.limits.least_votes,
+        least_probability=todo.limits.least_probability,
+    )
 
 
 def as_text(value: Any) -> str | None:

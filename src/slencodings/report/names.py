@@ -7,6 +7,9 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
+# Letters of an item's name, and of an annotator's.
+ITEM_LETTERS, NAME_LETTERS = 100, 40
+
 
 def shown(names: Iterable[Any], width: int) -> list[str]:
     """Names as text of at most about `width` letters, different where the names are.

@@ -15,12 +15,25 @@ if TYPE_CHECKING:
     from slencodings.cli.crowd import Read
 
 
-def make_page(read: Read, page: str, *, command: str, **settings: Any) -> None:
+def make_page(
+    read: Read,
+    page: str,
+    *,
+    text: str | None,
+    show: Sequence[str],
+    gold: str | None,
+    command: str,
+    **settings: Any,
+) -> None:
     """Read a crowd and write the page about it; `settings` go to `summarise`."""
     check_page(page, read.source)
     chart_library()
+    crowd = read(gold, [*([text] if text else []), *show])
     found = summarise(
-        read().annotations,
+        crowd.annotations,
+        text=(text, crowd.fields[text]) if text else None,
+        fields={name: crowd.fields[name] for name in show},
+        gold=crowd.truth,
         name=", ".join("standard input" if name == "-" else name for name in read.source),
         made={"command": command},
         progress=lambda what, done, total: read.progress(what, done, total, "steps"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
-from slencodings.report.items import NAME_LETTERS, Chosen
-from slencodings.report.names import rounded, shown
+from slencodings.annotators.verdicts import Verdict, judge
+from slencodings.opinion import Floats
+from slencodings.report.chosen import Chosen
+from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.portraits import differs_most, own_confusions
 from slencodings.report.summary import Pairs, People, Person, Source
 from slencodings.report.without import Without
@@ -19,6 +21,8 @@ from slencodings.trust import Weighed
 # Annotators that are listed, and those in the picture of who agrees with whom.
 MOST_LISTED, MOST_PAIRED = 500, 25
 _NOTE = 300
+# The worst first.
+VERDICTS = get_args(Verdict)
 
 NO_NAMES = (
     "No column says who annotated, so people cannot be told apart. Name it with --annotator COLUMN "
@@ -56,6 +60,7 @@ def describe_people(
         "accuracy": weighed.crowd.accuracy,
         "reliability": weighed.reliability,
         "items_changed": np.bincount(without.annotator[without.changed], minlength=M),
+        "judged": judge(a, weighed.crowd),
         "confusion": own_confusions(a, weighed),
         "differs": differs_most(a, weighed, chosen),
     }
@@ -87,8 +92,11 @@ def _person(row: dict[str, Any], name: str, known: dict[str, Any], source: Sourc
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
     # Alone on all of their items, they are as right as they say.
     learned = source == "learned" and row["shared_items"] > 0
+    judged = known["judged"] if source == "learned" else (None, None)
     return {
         "annotator": name,
+        "verdict": judged[0],
+        "reason": judged[1],
         "above_chance": _round(known["above_chance"]) if learned else None,
         "above_chance_low": _round(known["low"]) if learned else None,
         "above_chance_high": _round(known["high"]) if learned else None,
@@ -112,11 +120,21 @@ def _person(row: dict[str, Any], name: str, known: dict[str, Any], source: Sourc
     }
 
 
-def _worth_a_look(row: Person) -> tuple[bool, float]:
-    """The worst first: by what was learned, by what came, or by agreement; unknown last."""
+def _worth_a_look(row: Person) -> tuple[int, bool, float]:
+    """The worst first: by verdict and what was learned, by what came, or by agreement."""
+    rank = VERDICTS.index(row["verdict"]) if row["verdict"] else 0
     values = (row["above_chance"], row["reliability"], row["agreement"])
     value = next((x for x in values if x is not None), None)
-    return value is None, value or 0.0
+    return rank, value is None, value or 0.0
+
+
+def to_ask(annotations: Annotations, weighed: Weighed) -> Floats:
+    """How reliable annotators are, (M,); 0 for those who had better not be asked again."""
+    if weighed.source != "learned":
+        return weighed.reliability
+    judged = judge(annotations, weighed.crowd)
+    poor = [found.verdict in ("against the crowd", "at chance") for found in judged]
+    return np.where(poor, 0, weighed.reliability)
 
 
 def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs | None:

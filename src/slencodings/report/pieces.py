@@ -70,7 +70,12 @@ def _cells(row: list[str], heads: list[str], side: list[str | None]) -> list[Mar
 
 def to_item(items: Items, row: int) -> Markup:
     """The name of an item, which leads to its place in the list."""
-    return tag("a", items["rows"][row]["item"], href=f"#item-{row}")
+    return tag("a", tag("bdi", items["rows"][row]["item"], dir="auto"), href=f"#item-{row}")
+
+
+def to_annotator(name: str, row: int) -> Markup:
+    """The name of an annotator, which leads to their place in the list."""
+    return tag("a", tag("bdi", name, dir="auto"), href=f"#annotator-{row}")
 
 
 def heat_key(most: float, nothing: str | None = None, same: str | None = None) -> Markup:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.report.items import ITEM_LETTERS, Chosen
-from slencodings.report.names import rounded, shown
+from slencodings.report.chosen import Chosen
+from slencodings.report.names import ITEM_LETTERS, rounded, shown
 from slencodings.report.summary import OwnConfusion
 from slencodings.report.without import likeliest
 from slencodings.trust import Weighed

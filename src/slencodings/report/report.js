@@ -16,7 +16,10 @@
     return (Number.isInteger(4096 * x) ? even(x * 10 ** digits) / 10 ** digits : x).toFixed(digits);
   }
   const count = (x) => x.toLocaleString("en");
+  // What to make of annotators, the worst first, and the colour of each.
+  const verdicts = { "against the crowd": "conflict", "at chance": "conflict", "look at": "few", "too few to tell": "unknown", "fine": "settled" };
   const kinds = { few: "too few", conflict: "conflict", settled: "settled" };
+  const states = { few: "open for want of opinions", conflict: "in conflict", settled: "settled" };
 
   function el(name, attributes, ...children) {
     const node = document.createElement(name);
@@ -202,10 +205,11 @@
 
   function about(row) {
     if (!row.votes) return "Nobody annotated this item.";
+    const state = ` It is ${states[row.why]}: ${row.reason}.`;
     const differ = row.label !== row.people_say
       ? ` People would rather say ${labels[row.people_say]}; those who say ${labels[row.label]} are right more often, or ${labels[row.people_say]} is often said where ${labels[row.label]} is true.` : "";
     const gold = row.gold == null ? "" : row.gold === row.label ? " The gold label is the same." : ` The gold label is ${labels[row.gold]}.`;
-    return `Likeliest true is ${labels[row.label]}, ${percent(row.probability)}.${differ}${gold}`;
+    return `Likeliest true is ${labels[row.label]}, ${percent(row.probability)}.${differ}${gold}${state}`;
   }
 
   function explain(row) {
@@ -248,7 +252,7 @@
     by("Doubt", "uncertainty", 3, "How much is not known of what people would say"),
     by("Conflict", "conflict", 2, "How far votes contradict each other; 0 where all say the same"),
     by("Annotations", "votes", 0),
-    { head: "State", value: (row) => kinds[row.why], cell: (row) => el("span", { class: `tag ${row.why}` }, kinds[row.why]) },
+    { head: "State", value: (row) => kinds[row.why], cell: (row) => el("span", { class: `tag ${row.why}`, title: row.reason }, kinds[row.why]) },
   ];
   const scored = items.rows.some((row) => row.gold != null);
   const tables = {};
@@ -265,7 +269,7 @@
       ...items.fields.map((name, f) => [name, (row) => row.fields[f]]),
       ["likely_true", (row) => labels[row.label]], ["probability", (row) => row.probability],
       ["people_would_say", (row) => labels[row.people_say]], ["doubt", (row) => row.uncertainty],
-      ["conflict", (row) => row.conflict], ["annotations", (row) => row.votes], ["state", (row) => kinds[row.why]],
+      ["conflict", (row) => row.conflict], ["annotations", (row) => row.votes], ["state", (row) => kinds[row.why]], ["why", (row) => row.reason],
       ...(scored ? [["gold", (row) => labels[row.gold]]] : [])],
   });
 
@@ -284,13 +288,14 @@
       row.differs.map(([at, name, said, label, probability]) => el("tr", null,
         el("th", { scope: "row" }, at == null ? text(name) : toItem(at, name)),
         el("td", null, text(labels[said])), el("td", null, text(labels[label]), ` ${percent(probability)}`)))) : null;
-    const why = row.reason ? el("p", { dir: "auto" }, row.reason) : null;
+    const why = row.reason ? el("p", { dir: "auto" }, `${row.verdict}: ${row.reason}.`) : null;
     const nothing = own || differ || why ? null : el("p", { class: "note" }, "Nothing sets them apart.");
     return [why, el("div", { class: "two" }, ...[matrix && el("div", { class: "scroll" }, matrix), differ && el("div", { class: "scroll" }, differ)].filter(Boolean)), nothing];
   }
   const peopleColumns = [
     { head: "Annotator", value: (row) => row.annotator, cell: (row) => text(row.annotator) },
-    known("verdict") && { head: "Verdict", value: (row) => row.rank, cell: (row) => el("span", { class: `tag ${row.mark}` }, row.verdict) },
+    known("verdict") && { head: "Verdict", value: (row) => Object.keys(verdicts).indexOf(row.verdict),
+      cell: (row) => el("span", { class: `tag ${verdicts[row.verdict]}` }, row.verdict) },
     by("Annotations", "annotations", 0),
     known("above_chance") && { head: "Above chance", help: "How often right: 0 is guessing, 1 is always right; 95% interval below", number: true,
       value: (row) => row.above_chance, cell: (row) => between(row.above_chance, row.above_chance_low, row.above_chance_high, 2) },
@@ -310,7 +315,8 @@
     unit: "annotators", columns: peopleColumns, rows: annotators, detail: portrait, words: (row) => row.annotator,
     sort: column("Verdict") || column("Above chance") || column("Reliability") || column("Annotations"),
     up: known("above_chance") || known("reliability"),
-    filters: known("verdict") ? [["all", "All", null], ["look", "To look at", (row) => row.mark !== "settled"]] : [["all", "All", null]],
+    filters: known("verdict") ? [["all", "All", null],
+      ["look", "To look at", (row) => ["conflict", "few"].includes(verdicts[row.verdict])]] : [],
     csv: [["annotator", (row) => row.annotator], ...["verdict", "reason", "annotations", "shared_items", "above_chance", "above_chance_low",
       "above_chance_high", "accuracy", "reliability", "agreement", "kappa", "stated", "earned", "said", "peers_say", "items_changed"]
       .filter(known).map((key) => [key, (row) => row[key]])],

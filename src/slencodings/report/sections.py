@@ -6,6 +6,7 @@ from typing import Any
 
 from slencodings.annotations import by_annotators
 from slencodings.report.markup import Markup, join, tag
+from slencodings.report.opening import opening
 from slencodings.report.pieces import figure, notes, number, table
 from slencodings.report.sections_at_a_glance import at_a_glance
 from slencodings.report.sections_of_labels import labels
@@ -39,6 +40,7 @@ def page_header(found: Summary) -> Markup:
                     f"{by_annotators(crowd['annotators'])}, with {crowd['labels']:,} labels",
                     class_="lead",
                 ),
+                opening(found),
             ),
             tag("nav", tag("ul", links), aria_label="Sections"),
         ]
@@ -169,8 +171,10 @@ def _made(found: Summary, drawn: set[str]) -> list[Any]:
     }
     crowd = found["crowd"]
     made = found["made"] | {
-        "too few opinions": f"doubt above {crowd['target']:g}",
-        "in conflict": f"dissonance above {crowd['conflict']:g}",
+        "settled": f"{crowd['least_votes']:,} annotations or more, and a label that is "
+        f"{crowd['least_probability']:.0%} or more likely to be true",
+        "in conflict": f"not settled, and conflict above {crowd['conflict']:g}",
+        "too few opinions": "neither",
     }
     return [
         tag(

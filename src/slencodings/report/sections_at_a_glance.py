@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from slencodings.annotations import counted
 from slencodings.report.charts import KINDS
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, table
+from slencodings.report.pieces import figure, number, table
 from slencodings.report.summary import Glance, Kind, Summary
+
+# Confidence that is nearer than this to how often it is right is about right.
+_CLOSE = 0.03
+_TOO = {True: "so it is too sure.", False: "so it is less sure than it could be."}
 
 
 def at_a_glance(found: Summary, drawn: set[str]) -> list[Any]:
@@ -68,6 +73,11 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
     if crowd["wrong"] is not None:
         wrong = f"about {crowd['wrong']:,.0f}"
         tiles.append(("Expected errors", wrong, "if each item gets its likeliest true label"))
+    if scored := crowd["scored"]:
+        right = f"95%: {scored['right_low']:.1%} to {scored['right_high']:.1%}"
+        tiles.append(("Right by gold", f"{scored['right']:.1%}", right))
+        below = f"of gold, on {scored['items']:,} items; lower is better"
+        tiles.append(("Log-loss", number(scored["log_loss"]), below))
     return tiles
 
 
@@ -77,21 +87,30 @@ def _open(crowd: Glance) -> Any:
     advice: dict[Kind, tuple[str, str]] = {
         "few": (
             "have too few opinions",
-            f"Doubt is above {crowd['target']:g}. More annotations help here.",
+            f"Fewer than {crowd['least_votes']:,} annotations, or no label is "
+            f"{crowd['least_probability']:.0%} likely to be true. More annotations help here.",
         ),
         "conflict": (
             "are in conflict",
-            "Enough was said, and people disagree. More votes would confirm the split; "
-            "look at the guidelines, or ask an expert.",
+            "People contradict each other, and no label is likely enough. More votes may confirm "
+            "the split; look at the guidelines, or ask an expert.",
         ),
-        "settled": ("are settled", "Enough was said, and it agrees well enough to train on."),
+        "settled": (
+            "are settled",
+            f"Some label is {crowd['least_probability']:.0%} or more likely to be true, by "
+            f"{crowd['least_votes']:,} annotations or more.",
+        ),
     }
     return tag(
         "ul",
         [
             tag(
                 "li",
-                tag("strong", f"{why[kind]:,} items ({why[kind] / max(n, 1):.0%}) {text}"),
+                tag(
+                    "strong",
+                    tag("a", f"{why[kind]:,} items", href=f"#items-{kind}"),
+                    f" ({why[kind] / max(n, 1):.0%}) {text}",
+                ),
                 what,
                 class_=kind,
             )
@@ -117,6 +136,15 @@ def _sentences(crowd: Glance) -> list[str]:
         sentences.append(
             f"Krippendorff's alpha is {a:.2f}, {level}. It is about two single people: 1 is "
             "perfect agreement, 0 is chance. Several together can settle what two do not."
+        )
+    if scored := crowd["scored"]:
+        over = scored["sure"] - scored["right"]
+        sentences.append(
+            f"Gold labels are known of {counted(scored['items'], 'item')}: the likeliest true "
+            f"label is right for {scored['right']:.1%} of them, the label with most votes for "
+            f"{scored['votes_right']:.1%}. The page takes itself to be right for "
+            f"{scored['sure']:.1%}, "
+            + ("about as often as it is." if abs(over) < _CLOSE else _TOO[over > 0])
         )
     sentences.append(
         {

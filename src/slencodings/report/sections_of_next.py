@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slencodings.annotations import counted
 from slencodings.report.markup import tag
 from slencodings.report.pieces import table, to_item
 from slencodings.report.summary import Summary
@@ -11,58 +12,46 @@ from slencodings.report.summary import Summary
 
 def what_next(found: Summary, drawn: set[str]) -> list[Any]:
     """What to annotate and by whom, and what to decide."""
-    todo, items = found["next"], found["items"]
-    parts: list[Any] = [tag("p", sentence) for sentence in _missing(found)]
+    todo, items, why = found["next"], found["items"], found["crowd"]["why"]
+    rows = items["rows"]
+    parts: list[Any] = []
     if todo["few"]:
-        heads = ["Item", "Doubt", "Annotations needed"] + ["Ask"] * todo["named"]
-        rows = [
-            [
-                to_item(items, row["row"]),
-                f"{row['uncertainty']:.3f}",
-                "never" if row["needed"] is None else f"{row['needed']:,}",
-            ]
+        heads = ["Item", "Why"] + ["Ask any of"] * todo["named"]
+        cells = [
+            [to_item(items, row["row"]), rows[row["row"]]["reason"]]
             + [", ".join(row["ask"]) or "somebody new"] * todo["named"]
             for row in todo["few"]
         ]
         parts += [
             tag("h3", "Annotate these next"),
-            tag("p", "Where one more annotation is expected to help the label most."),
-            table(heads, rows),
+            tag(
+                "p",
+                f"{_of(len(cells), why['few'])} with too few opinions, those first whose likeliest "
+                "label is least sure to be true. Nobody is asked twice about an item, and nobody "
+                "at chance. Collect a part, make this page again, go on.",
+            ),
+            table(heads, cells),
         ]
     if todo["conflict"]:
-        rows = [
-            [to_item(items, row["row"]), f"{row['conflict']:.2f}", f"{row['uncertainty']:.3f}"]
+        cells = [
+            [to_item(items, row["row"]), f"{row['conflict']:.2f}", rows[row["row"]]["reason"]]
             for row in todo["conflict"]
         ]
         parts += [
             tag("h3", "Decide these"),
             tag(
                 "p",
-                "Enough people looked, and they disagree most sharply here. Read them "
+                f"{_of(len(cells), why['conflict'])} in conflict, the sharpest first. Read them "
                 "together: is the item unclear, or the guideline?",
             ),
-            table(["Item", "Conflict", "Doubt"], rows),
+            table(["Item", "Conflict", "Why"], cells),
         ]
-    if not todo["few"] and not todo["conflict"]:
+    if not parts:
         parts.append(tag("p", "Nothing is open: every item is settled."))
     plan = tag("code", "sle triage --budget N")
     parts.append(tag("p", plan, " plans for a budget and lists every item.", class_="note"))
     return parts
 
 
-def _missing(found: Summary) -> list[str]:
-    """How many annotations are missing, in a sentence or two."""
-    crowd, todo = found["crowd"], found["next"]
-    few = crowd["why"]["few"]
-    if not few:
-        return [f"No item has too few opinions: doubt is {crowd['target']:g} or less."]
-    missing = (
-        f"{few:,} items have too few opinions. About {todo['needed']:,} more annotations by a "
-        f"typical annotator would bring them to a doubt of {crowd['target']:g}."
-    )
-    if todo["never"]:
-        missing += f" No number of them would for {todo['never']:,} items."
-    return [
-        missing,
-        "Nobody knows what people will say: collect a part, make this page again, go on.",
-    ]
+def _of(listed: int, total: int) -> str:
+    return counted(total, "item") if listed == total else f"{listed:,} of {total:,} items"

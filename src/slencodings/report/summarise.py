@@ -9,18 +9,23 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings import metrics
 from slencodings.aggregate import krippendorff_alpha
 from slencodings.annotations import Annotations
+from slencodings.annotators.intervals import interval
 from slencodings.evaluation.gold import as_truth
+from slencodings.evaluation.predicted import log_loss
 from slencodings.opinion import Floats
+from slencodings.report.chosen import choose
 from slencodings.report.compared import compare_encodings
-from slencodings.report.items import ItemColumns, choose, describe_items
+from slencodings.report.items import ItemColumns, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
-from slencodings.report.people import describe_people
-from slencodings.report.summary import Glance, Histogram, Kind, Summary
-from slencodings.report.todo import describe_next, next_items, plan_next
+from slencodings.report.people import describe_people, to_ask
+from slencodings.report.summary import Glance, Histogram, Kind, Scored, Summary
+from slencodings.report.todo import Limits, Todo, describe_next, find_todo
 from slencodings.report.without import without_each
+from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES
 from slencodings.trust import Weighed, weigh
 
 Progress = Callable[[str, int, int], None]
@@ -36,8 +41,9 @@ def summarise(
     text: tuple[str, Sequence[Any]] | None = None,
     fields: Mapping[str, Sequence[Any]] | None = None,
     gold: Any = None,
-    target: float = 0.2,
-    conflict: float = 0.5,
+    least_votes: int = LEAST_VOTES,
+    least_probability: float = LEAST_PROBABILITY,
+    conflict: float = CONFLICT,
     seed: int = 0,
     name: str = "",
     made: dict[str, str] | None = None,
@@ -55,7 +61,8 @@ def summarise(
     text : the name of what to read of an item, and the text of each, (N,)
     fields : what else to show of an item, by name, (N,) each; addresses of pictures are shown so
     gold : as in `compare`; scores what is likely true
-    target, conflict : as in `triage`: what is too uncertain, and what is a conflict
+    least_votes, least_probability, conflict : as in `triage.status`: what is settled, and what is
+        a conflict
     name : of the crowd, for the title
     made : how the report was made, such as {"command": "sle report crowd.csv"}
     progress : called with what is done, how many steps of it are, and how many there are
@@ -67,35 +74,34 @@ def summarise(
     >>> crowd = from_table(rows, item="item", annotator="who", label="y")
     >>> found = summarise(crowd, reliability=0.6)
     >>> found["crowd"]["why"]
-    {'few': 1, 'conflict': 0, 'settled': 1}
+    {'few': 1, 'conflict': 1, 'settled': 0}
     >>> [(row["item"], row["probability"]) for row in found["items"]["rows"]]
-    [('q', 0.797), ('p', 0.7135)]
+    [('q', 0.8985), ('p', 0.75)]
     """
     from slencodings import __version__
 
     a = annotations.completed(reliability)
     weighed = weigh(a, seed=seed, progress=lambda n, of: progress("learning", n, of))
-    plan = plan_next(a, weighed, target, conflict)
+    todo = find_todo(weighed, Limits(least_votes, least_probability, conflict))
     columns = ItemColumns(text, fields or {}, as_truth(a, gold))
-    first = np.concatenate(next_items(plan, weighed))
+    first = np.concatenate([todo.few, todo.conflict])
     chosen = choose(a, np.asarray(weighed.votes.uncertainty), weighed.conflict, seed, first)
     without = without_each(a, weighed)
     return {
         "title": shown([name], 80)[0] if name else "",
-        "crowd": _glance(a, weighed, plan.why, seed, target, conflict),
-        "items": describe_items(a, weighed, without, plan.why, chosen, columns, seed),
+        "crowd": _glance(a, weighed, todo, columns.gold, seed),
+        "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
         "annotators": describe_people(a, weighed, without, chosen),
         "labels": describe_labels(a, weighed, seed),
         "compared": compare_encodings(a, seed, lambda n, of: progress("comparing", n, of)),
-        "next": describe_next(plan, weighed, chosen, a.named),
+        "next": describe_next(a, weighed, todo, to_ask(a, weighed), chosen),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }
 
 
-def _glance(
-    a: Annotations, weighed: Weighed, why: NDArray[Any], seed: int, target: float, conflict: float
-) -> Glance:
+def _glance(a: Annotations, weighed: Weighed, todo: Todo, gold: Floats | None, seed: int) -> Glance:
     """Sizes, agreement and how open the items are."""
+    why = todo.why
     per_item = np.bincount(a.item, minlength=len(a.items))
     alpha = None
     if np.any(per_item > 1):
@@ -125,10 +131,38 @@ def _glance(
         "probabilities": _histogram(surest[some], why[some], 0, 1),
         "source": weighed.source,
         "truth": truth,
+        "scored": None if gold is None else _score(a, P, gold),
         "wrong": float(np.sum(1 - surest[some])) if truth else None,
-        "target": target,
-        "conflict": conflict,
+        "least_votes": todo.limits.least_votes,
+        "least_probability": todo.limits.least_probability,
+        "conflict": todo.limits.conflict,
     }
+
+
+def _score(a: Annotations, P: Floats, gold: Floats) -> Scored:
+    """How right probabilities P (N, K) are, on items of which gold is known."""
+    known = ~np.isnan(gold).any(axis=1)
+    truth, p = gold[known], P[known]
+    right = float(metrics.shares_right(truth, p).mean())
+    low, high = interval(np.asarray([right]), np.asarray([float(len(p))]))
+    loss = float(log_loss(truth, p).mean())
+    return {
+        "items": len(p),
+        "right": right,
+        "right_low": float(low[0]),
+        "right_high": float(high[0]),
+        "votes_right": float(metrics.shares_right(truth, _shares(a)[known]).mean()),
+        # JSON has no infinity.
+        "log_loss": loss if math.isfinite(loss) else None,
+        "sure": float(p.max(axis=1).mean()),
+    }
+
+
+def _shares(a: Annotations) -> Floats:
+    """The share of the votes on each item that each label has, (N, K); equal without votes."""
+    votes = a.sums()
+    total = votes.sum(axis=1, keepdims=True)
+    return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
 
 
 def _histogram(x: Floats, why: NDArray[Any], low: float, high: float) -> Histogram:

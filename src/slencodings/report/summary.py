@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
+from slencodings.annotators.verdicts import Verdict
+
 Kind = Literal["few", "conflict", "settled"]
 Source = Literal["given", "learned", "alike"]
 
@@ -22,6 +24,22 @@ class Histogram(TypedDict):
 
     edges: list[float]
     items: dict[Kind, list[int]]
+
+
+class Scored(TypedDict):
+    """How right the page is where gold labels tell, on so many items.
+
+    `right` is how often the likeliest true label is gold's, and `votes_right` the label with most
+    votes; `log_loss` is of gold under the probabilities that are shown, and `sure` their mean.
+    """
+
+    items: int
+    right: float
+    right_low: float
+    right_high: float
+    votes_right: float
+    log_loss: float | None
+    sure: float
 
 
 class Glance(TypedDict):
@@ -46,7 +64,9 @@ class Glance(TypedDict):
     source: Source
     truth: bool
     wrong: float | None
-    target: float
+    scored: Scored | None
+    least_votes: int
+    least_probability: float
     conflict: float
 
 
@@ -62,6 +82,7 @@ class Item(TypedDict):
     fields: list[str | None]
     gold: int | None
     why: str
+    reason: str
     votes: int
     label: int
     probability: float
@@ -99,6 +120,8 @@ class Person(TypedDict):
     """An annotator that is listed; where they differ as `people.differs_most` has it."""
 
     annotator: str
+    verdict: Verdict | None
+    reason: str | None
     above_chance: float | None
     above_chance_low: float | None
     above_chance_high: float | None
@@ -206,17 +229,13 @@ class Open(TypedDict):
     """An item to annotate or to decide; `row` is its place in the list of items."""
 
     row: int
-    uncertainty: float
     conflict: float
-    needed: int | None
     ask: list[str]
 
 
 class Next(TypedDict):
     """What to annotate next, and what to decide."""
 
-    needed: int
-    never: int
     named: bool
     few: list[Open]
     conflict: list[Open]

@@ -1,62 +1,90 @@
-"""What to annotate next, and what to decide."""
+"""What to annotate next and by whom, and what to decide."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.opinion import Codes
-from slencodings.report.items import NAME_LETTERS, Chosen
-from slencodings.report.names import rounded, shown
+from slencodings.opinion import Codes, Floats
+from slencodings.report.chosen import Chosen
+from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.summary import Next, Open
-from slencodings.triage import Triage, triage
+from slencodings.triage import assign, status
+from slencodings.triage.status import likeliest
 from slencodings.trust import Weighed
 
 # Items that are named as the next to annotate or to decide, and annotators for each.
 _NEXT, _ASKED = 25, 5
 
 
-def plan_next(annotations: Annotations, weighed: Weighed, target: float, conflict: float) -> Triage:
-    """Why each item is open, and how much is missing."""
-    return triage(
-        weighed.votes,
-        annotations,
-        reliability=weighed.reliability,
-        target=target,
-        conflict=conflict,
-    )
+class Limits(NamedTuple):
+    """What an item needs to be settled, and how much conflict to bear, as in `triage.status`."""
+
+    least_votes: int
+    least_probability: float
+    conflict: float
 
 
-def next_items(plan: Triage, weighed: Weighed) -> tuple[Codes, Codes]:
-    """Items to annotate, the most worthwhile first; and to decide, the sharpest conflict first."""
-    worthwhile = np.argsort(-plan.gain, kind="stable")
-    sharpest = np.argsort(-weighed.conflict, kind="stable")
-    few = worthwhile[plan.why[worthwhile] == "few"]
-    split = sharpest[plan.why[sharpest] == "conflict"]
-    return few[:_NEXT], split[:_NEXT]
+class Todo(NamedTuple):
+    """What is the matter with each item, (N,), and the first of those to do something about.
+
+    Attributes
+    ----------
+    why : "settled", "few" or "conflict"
+    few : items to annotate, the least likely to be right first
+    conflict : items to decide, the sharpest conflict first
+    limits : by which this was decided
+    """
+
+    why: NDArray[np.str_]
+    few: Codes
+    conflict: Codes
+    limits: Limits
 
 
-def describe_next(plan: Triage, weighed: Weighed, chosen: Chosen, named: bool) -> Next:
-    """What is missing, and the items to annotate and to decide, each with its place in the list."""
-    place, everybody = chosen.place, shown(plan.annotators.tolist(), NAME_LETTERS)
-    item, annotator, _ = plan.assignment
+def find_todo(weighed: Weighed, limits: Limits) -> Todo:
+    """Which items are open, and why."""
+    why = status(weighed, **limits._asdict())
+    unsure, sharp = (np.argsort(x, kind="stable") for x in (likeliest(weighed), -weighed.conflict))
+    few, split = unsure[why[unsure] == "few"], sharp[why[sharp] == "conflict"]
+    return Todo(why, few[:_NEXT], split[:_NEXT], limits)
+
+
+def describe_next(
+    annotations: Annotations, weighed: Weighed, todo: Todo, useful: Floats, chosen: Chosen
+) -> Next:
+    """The items to annotate and to decide, each with its place in the list of items.
+
+    `useful` tells how reliable annotators are, (M,); 0 for those who are not to be asked.
+    """
+    a, place = annotations, chosen.place
+    named = shown(a.annotators.tolist(), NAME_LETTERS)
+    asked = _ask(a, todo.few, useful) if a.named else {}
 
     def open_item(i: int) -> Open:
-        asked = annotator[np.searchsorted(item, i) : np.searchsorted(item, i, "right")]
-        needed = plan.needed[i]
         return {
             "row": place[i],
-            "uncertainty": rounded(weighed.votes.uncertainty[i]),
             "conflict": rounded(weighed.conflict[i]),
-            "needed": int(needed) if np.isfinite(needed) else None,
-            "ask": [everybody[m] for m in asked[:_ASKED].tolist()] if named else [],
+            "ask": [named[m] for m in asked.get(i, [])],
         }
 
-    few, split = next_items(plan, weighed)
     return {
-        "needed": int(plan.needed[np.isfinite(plan.needed)].sum()),
-        "never": int(np.sum(np.isinf(plan.needed))),
-        "named": named,
-        "few": [open_item(i) for i in few.tolist()],
-        "conflict": [open_item(i) for i in split.tolist()],
+        "named": a.named,
+        "few": [open_item(i) for i in todo.few.tolist()],
+        "conflict": [open_item(i) for i in todo.conflict.tolist()],
     }
+
+
+def _ask(a: Annotations, items: Codes, useful: Floats) -> dict[int, list[int]]:
+    """Whom to ask about each item: those who have not seen it, the most reliable first."""
+    planned = np.zeros(len(a.items), dtype=np.intp)
+    planned[items] = _ASKED
+    given = assign(a, planned, reliability=useful)
+    order = np.argsort(-useful[given.annotator], kind="stable")
+    found: dict[int, list[int]] = {}
+    for i, m in zip(given.item[order].tolist(), given.annotator[order].tolist(), strict=True):
+        found.setdefault(i, []).append(m)
+    return found
