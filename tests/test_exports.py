@@ -120,6 +120,16 @@ SAID = {
         {},
         [("i1", "ann", "positive"), ("i1", "bob", "negative"), ("i2", "ann", "negative")],
     ),
+    "google-forms.csv": (
+        "google-forms",
+        "google-forms, a grid",
+        {},
+        [
+            ("post 1", "ann@example.org", "yes"),
+            ("post 1", "bob@example.org", "no"),
+            ("post 2", "ann@example.org", "no"),
+        ],
+    ),
     "lewidi-2023.json": (
         "lewidi",
         "lewidi 2023",
@@ -191,7 +201,7 @@ def test_a_fixture_of_each_tool_is_recognised_and_says_what_it_says(name: str):
 def test_every_fixture_is_tested_and_every_tool_has_one():
     assert {path.name for path in HERE.iterdir()} == set(SAID)
     assert {tool for tool, *_ in SAID.values()} | {"lists"} == {*READERS, None}
-    assert {*READERS, "wide", "counts"} == set(FORMATS)
+    assert {*READERS, "wide", "counts", "several"} == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -345,7 +345,7 @@ def test_tasks_of_toloka_are_known_by_their_id_or_their_only_input():
 
 
 def test_a_format_that_is_not_there_or_not_this_one_is_refused(tmp_path: Any):
-    assert_refused(r"`format` must be one of label-studio, .*counts; 'xml' came", [], format="xml")
+    assert_refused(r"`format` must be one of label-studio, .*several; 'xml' came", [], format="xml")
     assert_refused(
         r"must be an export of argilla; it looks like prodigy jsonl. Say format='prodigy'",
         [decision(accept=["a"])],

@@ -36,8 +36,9 @@ Tool: TypeAlias = Literal[
     "toloka",
     "lists",
     "doccano",
+    "google-forms",
 ]
-Layout: TypeAlias = Literal["wide", "counts"]
+Layout: TypeAlias = Literal["wide", "counts", "several"]
 Format: TypeAlias = Literal[TableFormat, Tool, Layout]
 
 # What a network minimises.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -24,6 +25,7 @@ def encode(
     patience: o.Patience = None,
     memory: o.Memory = None,
     csv_style: o.Style = "plain",
+    keep: o.Keep = None,
     *,
     reading: Reading,
     trust: o.Trust = "none",
@@ -63,6 +65,8 @@ def encode(
             "--into": into,
             "--memory": memory,
             "--csv-style": csv_style if csv_style != "plain" else None,
+            "--keep": keep,
+            "--merge-case": reading.merge_case,
             "--save-trust": save_trust,
             "--seed": seed,
             "--trust": trust if trust == "learned" else None,
@@ -93,7 +97,7 @@ def encode(
             about = encode_file(
                 source,
                 target,
-                reading,
+                replace(reading, keep=o.words(keep) or ()),
                 fusing,
                 into=into,
                 again=again,

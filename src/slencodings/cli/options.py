@@ -135,6 +135,12 @@ Into = Annotated[
         "is not read again. Smoothing, confidence scale, labels and trust stay as it was begun.",
     ),
 ]
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN,...", help="Write these too, as they are in the first row of each item."
+    ),
+]
 OnEngine = Annotated[
     Engine, typer.Option("--engine", help="What does the work; spark writes OUT as a folder.")
 ]
@@ -176,7 +182,7 @@ InFormat = Annotated[
         metavar="NAME",
         help=f"Format of IN, if its name and content do not tell: {', '.join(TABLES)}; or the tool "
         f"that exported it: {', '.join(get_args(Tool))}; or how it is laid out: wide (a column for "
-        "each annotator), counts (a column for each label).",
+        "each annotator), counts (a column for each label), several (several labels in a cell).",
     ),
 ]
 Question = Annotated[
@@ -190,6 +196,12 @@ Encoding = Annotated[
 Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Which sheet of a workbook.")]
 
 Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="Found by name if left out.")]
+ItemColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Or several that name it together, with commas: doc,sentence."
+    ),
+]
 LabelColumn = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Or K columns of probabilities, with commas."),
@@ -213,6 +225,10 @@ Ends = Annotated[
 ]
 Labels = Annotated[
     str | None, typer.Option(metavar="A,B,...", help="All possible labels, in their order.")
+]
+MergeCase = Annotated[
+    bool,
+    typer.Option("--merge-case", help="Labels that differ in case and spaces alone are one."),
 ]
 IfMissing = Annotated[
     Missing, typer.Option(help="Annotations without confidence, reliability or annotator.")
@@ -273,7 +289,7 @@ def _reading(
     question: Question = None,
     encoding: Encoding = None,
     sheet: Sheet = None,
-    item: Column = None,
+    item: ItemColumn = None,
     annotator: Column = None,
     label: LabelColumn = None,
     confidence: Number = None,
@@ -281,6 +297,7 @@ def _reading(
     reliability: Number = None,
     confidence_scale: Ends = None,
     labels: Labels = None,
+    merge_case: MergeCase = False,
     missing: IfIncomplete = "error",
     duplicates: IfDuplicate = "all",
 ) -> None:

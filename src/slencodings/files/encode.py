@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slencodings import __version__
+from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files import store as kept_evidence
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
+from slencodings.files.keep import carry
 from slencodings.files.locate import Connection, Source, is_store, locate, read_tool
 from slencodings.files.scan import Relation, Step, quote, read
 from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
@@ -135,7 +137,7 @@ def encode_file(
         how = f"smoothing {about['smoothing']:g}"
         how = f"trust {about['trust_from']}" if "trust" in about else how
         how = f"{about['form']}, {about['operator']}, {how}"
-        say("wrote", f"{target}: {about['written']:,} rows, {how}")
+        say("wrote", f"{target}: {counted(about['written'], 'row')}, {how}")
     if save_trust is not None:
         say("wrote", f"{save_trust}: the trust that was learned")
     return about
@@ -149,6 +151,7 @@ def _fuse(job: Job, save_trust: str | None) -> About:
     given = _read(job, stored)
     reading, rows = given.reading, given.rows
     opinions, about = lay_out(rows, fusing)
+    opinions = carry(opinions, given.crowd, reading, job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
     about |= about_reading(reading, rows)

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias, get_args
@@ -47,6 +48,7 @@ class Source(NamedTuple):
     folders : whether names of folders hold columns, as day=2026-11-16 does
     empty : how many files have nothing in them, and are not among `files`
     root : the one file or folder of this machine that was named, if it was one
+    known : columns that nobody need be told of when they are not used
     """
 
     name: str
@@ -55,6 +57,7 @@ class Source(NamedTuple):
     folders: bool = False
     empty: int = 0
     root: str | None = None
+    known: tuple[str, ...] = ()
 
 
 def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> Source:
@@ -115,14 +118,47 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
             f"an export is read alone, from one file or folder; {source.name} came. "
             "Encode them apart."
         )
-    export = exports.read_export(source.root, format=tool, question=question)
+    export = exports.read_export(source.root, **_asked(tool, reading))
     say("export", f"{source.name} is of {export.tool}")
     for note in export.notes:
         say("note", note)
     path = folder / "export.jsonl"
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in export.rows())
-    return Source(source.name, [str(path)]), reading
+    ours = replace(reading, item=None, annotator=None, label=None)
+    if _named(reading.confidence) and "confidence" in export.columns:
+        ours = replace(ours, confidence=None)
+    return Source(source.name, [str(path)], known=("question",)), ours
+
+
+def _asked(tool: str, reading: Reading) -> dict[str, Any]:
+    """What was said of columns, as readers of exports take it."""
+    how: dict[str, Any] = {"format": tool, "question": reading.question, "item": reading.item}
+    people, labels = reading.annotator, reading.label
+    if tool == "several":
+        return how | {
+            "annotator": people,
+            "label": labels,
+            "confidence": _named(reading.confidence),
+        }
+    if tool == "wide" and people is not None:
+        return how | {"annotators": [name.strip() for name in people.split(",")]}
+    if tool == "counts" and isinstance(labels, str):
+        return how | {"labels": [name.strip() for name in labels.split(",")]}
+    for role, name in (("annotator", people), ("label", labels)):
+        if name not in (None, role):
+            raise ValueError(
+                f"an export says itself what its {role} is; {role}={name!r} came. Leave it out."
+            )
+    return how | {"confidence": _named(reading.confidence)}
+
+
+def _named(spec: Any) -> str | None:
+    """The name of a column or question; None for a number that is one for all."""
+    with suppress(TypeError, ValueError):
+        float(spec)
+        return None
+    return spec
 
 
 def is_store(connection: Connection, path: Path) -> bool:

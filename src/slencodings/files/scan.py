@@ -10,6 +10,7 @@ import re
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path, PurePath
@@ -19,12 +20,14 @@ import duckdb
 
 from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
+from slencodings.files.keep import BETWEEN, item_parts, join_item, joined_name
+from slencodings.files.labels import merge_spellings, note_answers, note_items, one_of_lists
 from slencodings.files.locate import SUFFIXES, Connection, Source, is_store
 from slencodings.files.readable import is_gzip, unpacked
-from slencodings.files.write import literal
+from slencodings.files.write import literal, quote
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
-from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns
+from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns, listed
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation
 # Called when a step begins: its name, how much there is to do if that is known, and of what; and
@@ -39,7 +42,7 @@ JSON_TYPES = (
     ({"BIGINT", "UBIGINT"}, "BIGINT"),
     ({"BIGINT", "UBIGINT", "DOUBLE"}, "DOUBLE"),
     ({"BOOLEAN"}, "BOOLEAN"),
-    ({"ARRAY"}, "DOUBLE[]"),
+    ({"ARRAY"}, "VARCHAR[]"),
 )
 _LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
 DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
@@ -73,13 +76,33 @@ def read(
                 f"sums. Its opinions: sle encode {shlex.quote(name)} -o OUT"
             )
     table = scan(connection, source, reading.format)
-    reading = choose_columns(table.names, reading, trusted=trusted, used=used, say=say)
+    asked, parts = reading.item, item_parts(reading.item, table.names)
+    check_names(table.names, [("item", name) for name in parts])
+    used = [*used, *source.known, *reading.keep, *parts]
+    if parts:
+        reading = replace(
+            reading, item=joined_name(parts, table.names), keep=[*parts, *reading.keep]
+        )
+    made = [str(reading.item)] if parts else []
+    reading = choose_columns([*table.names, *made], reading, trusted=trusted, used=used, say=say)
+    check_names(table.names, [("keep", name) for name in reading.keep])
     numbers = number_columns(reading)
-    relation = table.pick([name for _, name in reading.wanted], numbers)
+    played = [name for _, name in reading.wanted if name not in made]
+    texts = [name for name in reading.keep if name not in played]
+    relation = table.pick([*played, *texts], numbers, texts)
     if table.format != "parquet":
         connection.execute("CREATE TABLE crowd AS FROM relation")
         relation = connection.table("crowd")
     relation = typed(relation, numbers, say)
+    if parts:
+        relation = join_item(relation, parts, made[0])
+        say("note", f"{made[0]!r} is made of {listed(parts)}, joined with {BETWEEN!r}")
+    relation = one_of_lists(relation, reading.label)
+    if reading.merge_case:
+        relation = merge_spellings(relation, reading.label)
+    note_answers(relation, reading.label, say)
+    if asked is None:
+        note_items(relation, str(reading.item), table.names, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
 
 
@@ -125,16 +148,18 @@ class Table(NamedTuple):
         """The columns of all files."""
         return list(dict.fromkeys(name for schema in self.schemas.values() for name in schema))
 
-    def pick(self, names: Iterable[str], numbers: Sequence[str] = ()) -> Relation:
+    def pick(
+        self, names: Iterable[str], numbers: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> Relation:
         """Some columns, which must be alike in all files; those of no file are left to others.
 
-        Of JSON, numbers stay text here, as they are in a CSV file.
+        Of JSON, numbers stay text here, as they are in a CSV file; `texts` may hold anything.
         """
         names = list(dict.fromkeys(names))
         common_types(self.schemas, names)
         picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
         relation = reduce(lambda rows, part: rows.union(part), picked)
-        return _from_json(relation, numbers) if self.format in _LINES else relation
+        return _from_json(relation, numbers, texts) if self.format in _LINES else relation
 
 
 def common_types(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
@@ -366,10 +391,11 @@ def _read_files(
     )
 
 
-def _from_json(relation: Relation, numbers: Sequence[str]) -> Relation:
+def _from_json(relation: Relation, numbers: Sequence[str], texts: Sequence[str]) -> Relation:
     """JSON values as plain columns; numbers stay text here, as they do from a CSV file.
 
-    Values of several types are refused: 1 and "1" are two items, and no column holds both.
+    Values of several types are refused: 1 and "1" are two items, and no column holds both. In
+    columns that are `texts`, what is no plain value is text.
     """
     # What names of folders hold is text already.
     found = zip(relation.columns, map(str, relation.types), strict=True)
@@ -379,12 +405,21 @@ def _from_json(relation: Relation, numbers: Sequence[str]) -> Relation:
     for name, found in zip(coded, relation.aggregate(types).fetchall()[0], strict=False):
         came = {t for t in found or () if t not in (None, "NULL")}
         type = next((type for allowed, type in JSON_TYPES if came <= allowed), None)
-        if name in numbers:
+        if type == "VARCHAR[]" and _holds_numbers(relation, name):
+            type = "DOUBLE[]"
+        if name in numbers or (name in texts and type in (None, "VARCHAR[]")):
             type = "VARCHAR"
         if type is None:
             raise ValueError(_mixed(relation, name))
         plain.append(f"CAST({quote(name)}->>'$' AS {type}) AS {quote(name)}")
     return relation.project(", ".join(plain))
+
+
+def _holds_numbers(relation: Relation, name: str) -> bool:
+    """Whether lists in a column of JSON hold numbers, as far as they hold anything."""
+    inner = relation.project(f"unnest(json_extract({quote(name)}, '$[*]')) AS x")
+    words = inner.filter("json_type(x) NOT IN ('BIGINT', 'UBIGINT', 'DOUBLE', 'NULL')")
+    return not words.limit(1).fetchall()
 
 
 def _mixed(relation: Relation, name: str) -> str:
@@ -446,8 +481,3 @@ def typed(
             number = f"TRY_CAST({decimal} AS DOUBLE)"
         relation = relation.project(f"* REPLACE ({number} AS {text})")
     return relation
-
-
-def quote(name: str) -> str:
-    """An SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'

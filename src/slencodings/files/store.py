@@ -241,7 +241,12 @@ def check_new(store: Store, batch: Batch, path: Path) -> None:
 
 
 def check_additive(fusing: Fusing, reading: Reading) -> None:
-    """Refuse ways of fusing that need all annotations at once."""
+    """Refuse what needs all annotations at once: a store has no more than sums."""
+    if reading.keep:
+        raise ValueError(
+            f"a store holds items and sums alone; keep={list(reading.keep)!r} came. Leave it out, "
+            "or encode the file without a store."
+        )
     if fusing.operator != "cumulative":
         raise ValueError(
             "a store holds evidence that adds up, which is that of the cumulative operator; "

@@ -204,6 +204,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def quote(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """A new file to fill, which replaces `path` at the end, or is gone if that fails."""

@@ -43,6 +43,8 @@ class Reading:
     labels, missing, duplicates : as in `fuse_table`
     format, question, encoding, sheet : of files, if their names and content do not tell; see
         `sle encode --help`
+    merge_case : of files, whether labels that differ in case and spaces alone are one
+    keep : columns of files whose value in an item's first row goes with its opinion
     """
 
     item: str | None = None
@@ -60,6 +62,8 @@ class Reading:
     question: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    merge_case: bool = False
+    keep: Sequence[str] = ()
 
     @property
     def columns(self) -> dict[str, Any]:

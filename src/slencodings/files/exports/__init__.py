@@ -103,6 +103,8 @@ def read_export(
     format: str | None = None,
     question: str | None = None,
     item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
     confidence: str | None = None,
     annotators: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
@@ -118,9 +120,11 @@ def read_export(
     source : a file, a zip file or a folder of files; or a Hugging Face data set, a list of
         records, a data frame, or a dict of columns
     format : one of FORMATS; left out, it is found by content. "wide" is a table with a column for
-        each annotator, "counts" one with a column for each label
+        each annotator, "counts" one with a column for each label, "several" a long one whose cells
+        hold several labels
     question : which question, where there are several
     item : the field that names the item, if that is not the id that the tool gives it
+    annotator, label : with "several", the columns of these, if their names do not tell
     confidence : the question that tells how sure annotators are, on its own scale; left out, one
         that is called confidence, certainty or sureness and answered with numbers
     annotators, labels : which columns of a wide table are annotators, of a count table labels
@@ -142,6 +146,9 @@ def read_export(
         raise ValueError(f"{name} has no records. Export it again.")
     if format in get_args(Layout):
         who = f"{name} ({format})"
+        if format == "several":
+            given = {"item": item, "annotator": annotator, "label": label, "confidence": confidence}
+            return tables.several(stream(who), who, given, question)
         if format == "wide":
             return tables.wide(stream(who), who, item, annotators)
         return tables.counts(stream(who), who, item, labels)

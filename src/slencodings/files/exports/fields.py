@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from typing import Any, cast
+
 from slencodings.files.exports.load import Json, Name, Object, shown
 
+# Between labels that stand in one cell.
+SEPARATORS = (";", "|", ",")
 OTHER_VERSION = " Is this an export of another version? Export it again as the documentation says."
 
 
@@ -45,3 +51,16 @@ def identity(value: Json, what: str, where: str, hint: str = "Export it again.")
 def person(value: Json, where: str) -> Name | None:
     """The name of an annotator, None where the tool does not tell."""
     return None if is_nothing(value) else identity(value, "an annotator's name", where)
+
+
+def split_cell(cell: str, separator: str | None = None) -> list[str]:
+    """The labels in a cell: of a JSON list, or between separators.
+
+    >>> split_cell('["a, b", "c"]'), split_cell("a; c"), split_cell("a, b;c"), split_cell("a")
+    (['a, b', 'c'], ['a', 'c'], ['a, b', 'c'], ['a'])
+    """
+    if cell.lstrip().startswith("["):
+        with suppress(ValueError):
+            return [str(x) for x in cast("list[Any]", json.loads(cell))]
+    found = separator or next((s for s in SEPARATORS if s in cell), None)
+    return [part.strip() for part in cell.split(found) if part.strip()] if found else [cell]

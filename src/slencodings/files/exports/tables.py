@@ -1,16 +1,16 @@
-"""Tables that bear no mark: long, with a column for each annotator, or for each label."""
+"""Tables that bear no mark: long, also with several labels in a cell, wide, and of counts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from slencodings.files.exports.answers import MOST_ROWS, Export, export
-from slencodings.files.exports.fields import identity, is_nothing
+from slencodings.files.exports.answers import MOST_ROWS, Answer, Export, chosen, export, tabulate
+from slencodings.files.exports.fields import SEPARATORS, identity, is_nothing, person, split_cell
 from slencodings.files.exports.load import Json, Name, Record, shown
-from slencodings.tables.roles import find_columns, listed
+from slencodings.tables.roles import check_names, find_columns, listed
 
 
 def item_column(names: Sequence[str]) -> str | None:
@@ -45,6 +45,43 @@ def long(records: Iterable[Record], who: str, item: str | None) -> Export:
     return export("long table", columns, notes, who)
 
 
+def several(
+    records: Iterable[Record], who: str, given: Mapping[str, str | None], question: str | None
+) -> Export:
+    """A long table whose cells hold several labels: a yes or no to each label."""
+    kept = list(records)
+    names = list(kept[0].value)
+    known = {role: name for role, name in given.items() if name is not None}
+    found = find_columns([name for name in names if name not in known.values()]) | known
+    check_names(names, [(role, name) for role, name in found.items()])
+    if not {"item", "label"} <= found.keys():
+        raise ValueError(
+            f"{who} must have a column for the item and one for the labels; its columns are "
+            f"{listed(names)}. Name them: item='COLUMN', label='COLUMN'."
+        )
+    label, sure, left_out = found["label"], found.get("confidence"), Counter[str]()
+    cells = [record.value.get(label) for record in kept]
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    separator = next((s for s in SEPARATORS if any(s in text for text in texts)), None)
+    answers: list[Answer] = []
+    for n, (record, cell) in enumerate(zip(kept, cells, strict=True)):
+        where, _, row, _ = record
+        if _is_blank(cell):
+            left_out["answers without a label"] += 1
+            continue
+        about = identity(row.get(found["item"]), repr(found["item"]), where, "Every row needs one.")
+        by = person(row.get(found.get("annotator", "")), where)
+        labels: Json | list[str] = split_cell(cell, separator) if isinstance(cell, str) else cell
+        chose = chosen(labels, where, label)
+        answers.append(Answer(n, label, about, by, chose, None, several=True))
+        if sure is not None and not _is_blank(stated := row.get(sure)):
+            answers.append(Answer(n, sure, about, by, chosen(stated, where, sure)))
+    return tabulate(
+        answers, who=who, tool="a table with several labels in a cell", question=question,
+        confidence=sure, left_out=left_out,
+    )  # fmt: skip
+
+
 def wide(
     records: Iterable[Record], who: str, item: str | None, annotators: Sequence[str] | None
 ) -> Export:
@@ -70,10 +107,10 @@ def wide(
     if annotators is None and odd:
         raise ValueError(
             f"{who}: annotators must have labels in common; columns "
-            f"{', '.join(map(repr, odd[:10]))} share none with the others. "
+            f"{listed(odd)} share none with the others. "
             "Say which columns are annotators: annotators=['ann', 'bob']."
         )
-    notes = [f"annotators are the columns {', '.join(map(repr, names[:10]))}"]
+    notes = [f"annotators are the columns {listed(names)}"]
     notes += [f"{empty:,} cells without a label (empty, or NA) left out"] if empty else []
     return export("wide table", columns, notes, who)
 
@@ -102,7 +139,7 @@ def counts(
         for name, n in zip(names, row, strict=True):
             columns["item"] += [about] * n
             columns["label"] += [name] * n
-    notes = [f"labels are the columns {', '.join(map(repr, names[:10]))}"]
+    notes = [f"labels are the columns {listed(names)}"]
     none = sum(not any(row) for row in table)
     notes += [f"{none:,} items without counts left out"] if none else []
     return export("count table", columns, notes, who)

@@ -1,0 +1,186 @@
+"""What the answers of a file are: one of a few names, or something that only looks like that."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import duckdb
+
+from slencodings.files.exports.fields import SEPARATORS, split_cell
+from slencodings.files.write import literal, quote
+from slencodings.progress import Say
+from slencodings.tables.engines import some
+from slencodings.tables.roles import find_columns, plainly
+
+Relation: TypeAlias = duckdb.DuckDBPyRelation
+
+# So many different values are looked at, the most frequent first.
+MOST_VALUES = 5000
+# More different labels than this are no few names.
+MANY = 1000
+# Free text is longer than labels are, or hardly ever comes twice.
+LONG_TEXT, MANY_TEXTS = 60, 100
+RATINGS = re.compile("rating|score|grade|stars|likert|scale|level", re.IGNORECASE)
+
+
+class Answers(NamedTuple):
+    """The different values of a column of labels, the most frequent first, and how often each."""
+
+    values: list[str]
+    counts: list[int]
+
+
+def note_answers(relation: Relation, label: Any, say: Say) -> None:
+    """Tell if labels are not one of a few names, and what to type then."""
+    if not isinstance(label, str) or str(dict(_types(relation))[label]).endswith("]"):
+        return  # Probabilities.
+    answers = _answers(relation, label)
+    if spellings := _spellings(answers):
+        shown = "; ".join(", ".join(map(repr, variants)) for variants in spellings[:3])
+        more = f" and {len(spellings) - 3} more" if len(spellings) > 3 else ""
+        say(
+            "note",
+            f"some labels differ in case and spaces alone ({shown}{more}); --merge-case makes "
+            "them one",
+        )
+    if kind := _kind(label, answers):
+        say("note", kind)
+
+
+def note_items(relation: Relation, item: str, names: Sequence[str], say: Say) -> None:
+    """Tell if what is called an id may number rows, where nobody said that it names items."""
+    if re.sub(r"[^a-z]", "", item.lower()) not in ("id", "uid", "uuid", "guid", "idx"):
+        return
+    rows, items = relation.aggregate(f"count(*), count(DISTINCT {quote(item)})").fetchall()[0]
+    if rows == items > 1:
+        other = find_columns([name for name in names if name != item]).get("item", "COLUMN")
+        say(
+            "note",
+            f"every row has its own {item!r}; if that numbers rows and not items, name the items: "
+            f"--item {shlex.quote(other)}",
+        )
+
+
+def merge_spellings(relation: Relation, label: Any) -> Relation:
+    """Labels that differ in case and spaces alone as one, the most frequent spelling of them."""
+    if not isinstance(label, str) or str(dict(_types(relation))[label]) != "VARCHAR":
+        return relation
+    spellings = _spellings(_answers(relation, label))
+    cases = [f"WHEN {literal(x)} THEN {literal(best)}" for best, *rest in spellings for x in rest]
+    name = quote(label)
+    merged = f"CASE {name} {' '.join(cases)} ELSE {name} END"
+    return relation.project(f"* REPLACE ({merged} AS {name})") if cases else relation
+
+
+def one_of_lists(relation: Relation, label: Any) -> Relation:
+    """Labels that stand alone in lists, as they are; several in one are refused."""
+    if not isinstance(label, str) or str(dict(_types(relation))[label]) != "VARCHAR[]":
+        return relation
+    name = quote(label)
+    longest, example = relation.aggregate(
+        f"max(len({name})), arg_max({name}, len({name}))"
+    ).fetchall()[0]
+    if (longest or 0) > 1:
+        raise ValueError(
+            f"column {label!r} must hold one label in each row; lists of several came, such as "
+            f"{json.dumps(example, ensure_ascii=False)}. If each was one person's choice of "
+            "several, ask for a yes or no to each label: format='several'. If each of them is "
+            "the label of another person, write a row for each."
+        )
+    return relation.project(f"* REPLACE ({name}[1] AS {name})")
+
+
+def _types(relation: Relation) -> list[tuple[str, Any]]:
+    return list(zip(relation.columns, relation.types, strict=True))
+
+
+def _answers(relation: Relation, label: str) -> Answers:
+    found = relation.project(f"CAST({quote(label)} AS VARCHAR) AS value").filter(
+        "value IS NOT NULL"
+    )
+    counted = found.aggregate("value, count(*) AS n", "value").order("n DESC, value")
+    rows = counted.limit(MOST_VALUES + 1).fetchall()
+    return Answers([value for value, _ in rows], [n for _, n in rows])
+
+
+def _spellings(answers: Answers) -> list[list[str]]:
+    """Values that differ in case and spaces alone, those that are one together."""
+    alike: dict[str, list[str]] = {}
+    for value in answers.values:
+        alike.setdefault(" ".join(value.casefold().split()), []).append(value)
+    return [values for values in alike.values() if len(values) > 1]
+
+
+def _kind(label: str, answers: Answers) -> str | None:
+    """What labels are instead of a few names, in words; None if they are that."""
+    values, K = answers.values, len(answers.values)
+    many = f"{MOST_VALUES:,} or more" if K > MOST_VALUES else f"{K:,}"
+    other = "name a column with one of a few labels: --label COLUMN"
+    numbers = _numbers(values)
+    if any(_is_span(value) for value in values[:20]):
+        return f"{label!r} holds spans (start and end of a part), which cannot be fused; {other}"
+    if parts := _parts(values):
+        return (
+            f"{label!r} seems to hold several labels in a cell, such as {parts.example!r}, and "
+            "takes each combination for one label; --format several asks a yes or no to each of "
+            f"{some(parts.labels, plainly)}"
+        )
+    if numbers and (K > 20 or not all(x.is_integer() for x in numbers)):
+        return (
+            f"{label!r} holds {many} different numbers from {min(numbers):g} to {max(numbers):g}, "
+            f"each taken for a name without an order; round them to a few levels, or {other}"
+        )
+    if numbers and K > 2 and (min(numbers) == 1 or RATINGS.search(label)):
+        low, high = f"{min(numbers):g}", f"{max(numbers):g}"
+        return (
+            f"{label!r} looks like a rating from {low} to {high}; each is taken for a name without "
+            f"an order. If it is how sure people are: --confidence {label}"
+        )
+    length = sum(len(v) * n for v, n in zip(*answers, strict=True)) / max(1, sum(answers.counts))
+    if not numbers and (length > LONG_TEXT or (K > MANY_TEXTS and sum(answers.counts) / 2 < K)):
+        return f"{label!r} looks like free text ({many} different values); {other}"
+    return f"{label!r} has {many} different values; {other}" if K > MANY else None
+
+
+def _numbers(values: Sequence[str]) -> list[float]:
+    """The values as numbers; none if some are not."""
+    with suppress(ValueError):
+        return [float(value) for value in values]
+    return []
+
+
+def _is_span(value: str) -> bool:
+    if not value.lstrip().startswith(("[", "{")):
+        return False
+    with suppress(ValueError):
+        found = json.loads(value)
+        first = cast("list[Any]", found)[:1] if isinstance(found, list) else [found]
+        return any(isinstance(x, dict) and {"start", "end"} <= x.keys() for x in first)
+    return False
+
+
+class _Parts(NamedTuple):
+    labels: list[str]
+    example: str
+
+
+def _parts(values: Sequence[str]) -> _Parts | None:
+    """The labels that cells combine; None if they are no combinations.
+
+    Combinations have fewer parts than there are of them, and parts that come more than once.
+    """
+    for separator in ("[", *SEPARATORS):
+        joined = [value for value in values if separator in value.strip()[1:] or value[:1] == "["]
+        if len(joined) < 2:
+            continue
+        split = [split_cell(v, None if separator == "[" else separator) for v in joined]
+        alone = [value.strip() for value in values if value not in joined]
+        labels = sorted({*alone, *(part for parts in split for part in parts)})
+        if any(len(parts) > 1 for parts in split) and len(labels) < len(values):
+            return _Parts(labels, joined[0])
+    return None

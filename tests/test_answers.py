@@ -1,0 +1,249 @@
+"""Which answers a file has, the items that they are of, and what goes with them."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from running import Sle
+
+from slencodings.files.exports import read_export
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name: str, *lines: str) -> str:
+    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return name
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with Path(name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def encode(sle: Sle, *args: str) -> tuple[list[dict[str, str]], str]:
+    run = sle("encode", *args, "-o", "out.csv")
+    assert run.code == 0, run.err
+    return rows("out.csv"), run.err
+
+
+def refused(sle: Sle, *args: str) -> str:
+    run = sle("encode", *args, "-o", "out.csv")
+    assert run.code == 1, run.err
+    assert not Path("out.csv").exists()
+    return run.err
+
+
+def table(head: str, values: list[str]) -> list[str]:
+    return [f"item,annotator,{head}", *(f"{n // 2},a{n % 2},{v}" for n, v in enumerate(values))]
+
+
+@pytest.mark.parametrize(
+    ("head", "values", "note"),
+    [
+        (
+            "label",
+            [f"{n}.5" for n in range(30)],
+            r"'label' holds 30 different numbers from 0.5 to 29.5, .*--label COLUMN",
+        ),
+        ("code", ["0", "3", "5"], r""),
+        ("rating", ["0", "3", "5"], r"'rating' looks like a rating from 0 to 5; each is taken for"),
+        ("label", ["1", "2", "5"], r"'label' looks like a rating from 1 to 5"),
+        ("label", ["0", "1", "2"], r""),
+        ("label", ["1", "2"], r""),
+        ("label", ["a;b", "b;c", "a", "a;b;c"], r"such as 'a;b', .*--format several .* a, b, c"),
+        ("label", ['"a, b"', '"a, c"', '"b, c"', '"a, b, c"'], r"a yes or no to each of a, b, c"),
+        ("label", ['"[""a"", ""b""]"', '"[""b""]"', '"[""a""]"'], r"to each of a, b"),
+        ("label", ['"yes, but"', '"no, but"'], r""),
+        ("label", [f"word{n} another" for n in range(300)], r"free text \(300 different values\)"),
+        ("label", ["it was " + "very " * 30 + x for x in "abab"], r"free text \(2 different"),
+        ("label", [f"word{n % 1100}" for n in range(4400)], r"'label' has 1,100 different values"),
+        ("label", [f"w{n % 6000}" for n in range(24000)], r"has 5,000 or more different values"),
+        ("label", ['"[{""start"": 1, ""end"": 3}]"', '"{""x"": 1}"'], r"'label' holds spans"),
+        ("label", ["[not json", "{nor this"], r""),
+        ("label", ["yes", "no"], r""),
+    ],
+)
+def test_answers_that_are_not_one_of_a_few_names_get_a_note(
+    sle: Sle, head: str, values: list[str], note: str
+):
+    lines = table(head, values)
+    run = sle("encode", write("a.csv", *lines), "-o", "out.csv", "--label", head)
+    assert run.code == 0, run.err
+    notes = [line for line in run.err.splitlines() if line.startswith(f"note     '{head}'")]
+    assert len(notes) == bool(note), run.err
+    assert re.search(note, "".join(notes))
+
+
+def test_spellings_of_a_label_are_offered_to_be_merged_and_merged_if_asked(sle: Sle):
+    name = write("a.csv", *table("label", ["yes", " Yes", "YES ", "yes", "no", "n o", "maybe"]))
+    _, told = encode(sle, name)
+    assert "in case and spaces alone ('yes', ' Yes', 'YES '); --merge-case makes them one" in told
+    merged, told = encode(sle, name, "--merge-case")
+    assert "7 rows, 4 labels: maybe, n o, no, yes" in told
+    assert "--merge-case" not in told
+    assert float(merged[1]["probability_yes"]) > 0.99
+    _, told = encode(sle, name, "--merge-case", "--labels", "yes,no,n o,maybe")
+    assert "4 labels: yes, no, n o, maybe" in told
+    _, told = encode(sle, write("b.csv", *table("label", ["1", "0"])), "--merge-case")
+    assert "2 labels: 0, 1" in told
+    several = write("c.csv", *table("label", [x + str(n) for n in range(5) for x in "aA"]))
+    assert "'A2', 'a2' and 2 more)" in encode(sle, several, "--form", "long")[1]
+
+
+def test_an_id_that_numbers_rows_is_told_where_nobody_asked_for_it(sle: Sle):
+    name = write("a.csv", "id,text,label", "1,hi,a", "2,hi,b", "3,ho,a")
+    assert "every row has its own 'id'; if that numbers rows and not items" in encode(sle, name)[1]
+    assert "--item text" in encode(sle, name)[1]
+    assert "its own" not in encode(sle, name, "--item", "id")[1]
+    assert "its own" not in encode(sle, write("b.csv", "id,label", "1,a", "1,b"))[1]
+
+
+def test_lists_of_one_label_are_labels_and_lists_of_several_say_what_to_type(sle: Sle):
+    one = write("a.jsonl", *(json.dumps({"item": 1, "label": [x]}) for x in "ab"))
+    assert "2 rows, 2 labels: a, b" in encode(sle, one)[1]
+    Path("out.csv").unlink()
+    many = write(
+        "b.jsonl",
+        '{"item": 1, "annotator": "x", "label": ["a", "b"]}',
+        '{"item": 1, "annotator": "y", "label": ["b"]}',
+        '{"item": 2, "annotator": "y", "label": []}',
+        '{"item": 3, "annotator": "y", "label": null}',
+    )
+    told = refused(sle, many)
+    assert 'lists of several came, such as ["a", "b"]' in told
+    assert "ask for a yes or no to each label: --format several" in told
+    found, told = encode(sle, many, "--format", "several")
+    assert [row["item"] for row in found] == ["1 / a", "1 / b", "2 / a", "2 / b"]
+    assert [row["probability_yes"] > "0.9" for row in found] == [False, True, False, False]
+    assert "1 answers without a label left out" in told
+    found, _ = encode(sle, many, "--format", "several", "--question", "label=a")
+    assert [row["item"] for row in found] == ["1", "2"]
+    soft = write("c.jsonl", *(json.dumps({"item": n, "label": [0.5, 0.5]}) for n in range(2)))
+    assert "2 rows, 2 labels: 0, 1" in encode(sle, soft)[1]
+
+
+def test_several_labels_in_a_cell_are_split_and_keep_their_confidence():
+    told = {"id": [1, 2], "rater": ["ann", "bob"], "labels": ["a;b", "b"], "sure": [3, 5]}
+    export = read_export(told, format="several")
+    assert export.columns["item"] == ["1 / a", "1 / b", "2 / a", "2 / b"]
+    assert export.columns["label"] == ["yes", "yes", "no", "yes"]
+    assert export.columns["confidence"] == [3, 3, 5, 5]
+    export = read_export(told, format="several", item="rater", label="labels", annotator="id")
+    assert export.columns["item"][0] == "ann / a"
+    with pytest.raises(ValueError, match=r"must have a column for the item and one for the labels"):
+        read_export({"x": [1], "y": ["a;b"]}, format="several")
+    with pytest.raises(ValueError, match=r"no column 'lables' for `label`.*mean label='labels'"):
+        read_export(told, format="several", label="lables")
+
+
+def test_items_that_several_columns_name_are_joined_and_their_columns_kept(sle: Sle):
+    name = write("a.csv", "doc,sentence,label", "d1,1,a", "d1,1,b", "d1,2,a", "d2,1,b")
+    found, told = encode(sle, name, "--item", "doc,sentence")
+    assert "'item' is made of 'doc', 'sentence', joined with ' / '" in told
+    assert [(row["item"], row["doc"], row["sentence"]) for row in found] == [
+        ("d1 / 1", "d1", "1"),
+        ("d1 / 2", "d1", "2"),
+        ("d2 / 1", "d2", "1"),
+    ]
+    run = sle("triage", name, "--item", "doc,sentence")
+    assert "4 annotations of 3 items" in run.err
+    taken = write("b.csv", "item,part,label", "d1,1,a", "d1,2,b")
+    assert "item_part" in encode(sle, taken, "--item", "item,part")[0][0]
+    twice = write("c.csv", "item,item_part,part,label", "d1,0,1,a", "d1,0,2,b")
+    assert "item_part_" in encode(sle, twice, "--item", "item,part")[0][0]
+    Path("out.csv").unlink()
+    assert "no column 'x' for --item" in refused(sle, name, "--item", "doc,x")
+    alike = write("d.csv", "doc,part,label", "a / b,c,x", "a,b / c,y")
+    told = refused(sle, alike, "--item", "doc,part")
+    assert "must differ when these are joined with ' / '; several are 'a / b / c' then" in told
+
+
+def test_columns_are_carried_through_from_the_first_row_of_an_item(sle: Sle):
+    name = write("a.csv", "item,text,url,label", "2,two,,a", "1,one,u,a", "1,uno,u,b", "2,two,v,b")
+    for form in ("wide", "long"):
+        found, told = encode(sle, name, "--keep", "text,url", "--form", form)
+        assert {(row["item"], row["text"], row["url"]) for row in found} == {
+            ("1", "one", "u"),
+            ("2", "two", "v"),
+        }
+        assert "1 item with several 'text'; the first of each is kept" in told
+        assert "not used" not in told
+    assert list(found[0])[:4] == ["item", "label", "text", "url"]
+    nested = write(
+        "a.jsonl",
+        *(json.dumps({"item": n, "label": x, "m": [{"a": 1}]}) for n, x in enumerate("ab")),
+    )
+    assert encode(sle, nested, "--keep", "m")[0][0]["m"] == '[{"a":1}]'
+    Path("out.csv").unlink()
+    assert "no column 'txt' for --keep" in refused(sle, name, "--keep", "txt")
+    clash = write("b.csv", "item,label,Uncertainty,p", "1,a,0,x", "1,b,0,y")
+    told = refused(sle, clash, "--keep", "Uncertainty", "--uncertainty", "0")
+    assert "must not be called like one of opinions; --keep Uncertainty came" in told
+    run = sle("encode", name, "--into", "store.parquet", "--keep", "text")
+    assert "a store holds items and sums alone; --keep text came" in run.err
+
+
+GRID = "Timestamp,Email Address,Rude? [p1],Rude? [p2],How sure are you? [p1],How sure are you? [p2]"
+
+
+def test_a_form_with_a_column_for_each_item_is_read_by_its_grid(sle: Sle):
+    name = write("a.csv", GRID, "t,x@y.z,yes,no,5,3", "t,w@y.z,yes,,1,")
+    found, told = encode(sle, name, "--confidence-scale", "1-5")
+    assert "a.csv is of google-forms, a grid" in told
+    assert "confidence is the answer to 'How sure are you?'" in told
+    assert "2 empty cells left out" in told
+    assert [row["item"] for row in found] == ["p1", "p2"]
+    crowd = read_export(name)
+    assert crowd.columns["annotator"] == ["x@y.z", "x@y.z", "w@y.z"]
+    assert crowd.columns["confidence"] == [5, 3, 1]
+    with pytest.raises(ValueError, match=r"items of a form are its columns; item='x' came"):
+        read_export(name, item="x")
+
+
+def test_a_form_without_a_grid_is_read_if_it_is_named(sle: Sle):
+    name = write("a.csv", "Timestamp,Score,Is p1 rude?,Is p2 rude?", "t,1,yes,no", "t,2,no,no")
+    found, _ = encode(sle, name, "--format", "google-forms")
+    assert [row["item"] for row in found] == ["Is p1 rude?", "Is p2 rude?"]
+    assert set(read_export(name, format="google-forms").columns["annotator"]) == {
+        "respondent 1",
+        "respondent 2",
+    }
+    long = write("b.csv", "Timestamp,Email Address,Item,Answer,How sure are you?", "t,a@b,1,x,.5")
+    _, told = encode(sle, long, "--labels", "x,y")
+    assert "item = Item, annotator = Email Address, label = Answer, confidence = How sure" in told
+
+
+def test_columns_and_questions_of_exports_are_named_from_the_command_line(sle: Sle):
+    tasks = [
+        {
+            "Timestamp": "t",
+            "Rude? [a]": "yes",
+            "Rude? [b]": "no",
+            "Zeal? [a]": "3",
+            "Zeal? [b]": "4",
+        }
+    ]
+    write("a.json", json.dumps(tasks))
+    _, told = encode(sle, "a.json", "--confidence", "Zeal?", "--confidence-scale", "1-5")
+    assert "confidence is the answer to 'Zeal?'" in told
+    _, told = encode(sle, "a.json", "--confidence", "0.5", "--question", "Rude?")
+    assert "confidence = 0.5" in told
+    Path("out.csv").unlink()
+    told = refused(sle, "a.json", "--annotator", "who", "--question", "Rude?")
+    assert "an export says itself what its annotator is; --annotator who came" in told
+    people = [f"p{n:02}" for n in range(25)]
+    wide = write("b.csv", ",".join(["item", "note", *people]), ",".join(["1", "x"] + ["a"] * 25))
+    _, told = encode(
+        sle, wide, "--format", "wide", "--annotator", ",".join(people), "--labels", "a,b"
+    )
+    assert "'p19' and 5 more" in told
+    counts = write("c.csv", "item,yes,no,total", "1,2,1,3")
+    _, told = encode(sle, counts, "--format", "counts", "--label", "yes,no")
+    assert "3 rows, 2 labels: no, yes" in told
