@@ -68,34 +68,40 @@ def some_votes(rng: np.random.Generator, *, soft: bool = False) -> Votes:
     )
 
 
-def some_parameters(rng: np.random.Generator) -> Learned:
-    return Learned(rng.normal(), rng.normal(size=5), rng.normal(size=2), rng.normal())
+def some_parameters(rng: np.random.Generator, *, meaning: bool = False) -> Learned:
+    apart = rng.normal(size=(3, 3)) if meaning else None
+    return Learned(rng.normal(), rng.normal(size=5), rng.normal(size=2), rng.normal(), apart)
 
 
 def pack(at: Learned) -> np.ndarray:
-    return np.r_[at.scale, at.annotator, at.level, at.logit]
+    apart = np.zeros(0) if at.apart is None else at.apart.ravel()
+    return np.r_[at.scale, at.annotator, at.level, at.logit, apart]
 
 
 def unpack(x: np.ndarray) -> Learned:
-    return Learned(float(x[0]), x[1:6], x[6:8], float(x[8]))
+    apart = x[9:].reshape(3, 3) if len(x) > 9 else None
+    return Learned(float(x[0]), x[1:6], x[6:8], float(x[8]), apart)
 
 
 @given(seeds)
 def test_those_before_and_after_in_a_group_are_added_up(seed):
     rng = np.random.default_rng(seed)
-    group, value = rng.integers(0, 4, 15), rng.random(15)
+    group, value = rng.integers(0, 4, 15), rng.random((15, 2))
     before, after = Groups.of(group).before_and_after(value)
+    assert_array_equal(Groups.of(group).before_and_after(value[:, 0])[0], before[:, 0])
     for q in range(15):
         same = group == group[q]
-        assert_allclose(before[q], value[:q][same[:q]].sum(), atol=1e-12)
-        assert_allclose(after[q], value[q + 1 :][same[q + 1 :]].sum(), atol=1e-12)
+        assert_allclose(before[q], value[:q][same[:q]].sum(axis=0), atol=1e-12)
+        assert_allclose(after[q], value[q + 1 :][same[q + 1 :]].sum(axis=0), atol=1e-12)
 
 
-@given(seeds, st.booleans())
-def test_every_vote_is_predicted_from_all_others_and_from_those_before(seed, soft):
+@given(seeds, st.booleans(), st.booleans())
+def test_every_vote_is_predicted_from_all_others_and_from_those_before(seed, soft, meaning):
     """Letter by letter: num, den and loss of each vote, from a loop over the others."""
     rng = np.random.default_rng(seed)
-    v, at = some_votes(rng, soft=soft), some_parameters(rng)
+    v, at = some_votes(rng, soft=soft), some_parameters(rng, meaning=meaning)
+    C = np.eye(3) if at.meaning is None else at.meaning
+    assert_allclose(C.sum(axis=1), 1)
     m = 1 / (1 + np.exp(-at.logit))
     w = [
         np.exp(at.scale + at.annotator[i] + at.level[j])
@@ -110,20 +116,22 @@ def test_every_vote_is_predicted_from_all_others_and_from_those_before(seed, sof
             q, k = v.vote[b], v.label[b]
             S = sum(w[j] for j in others(q))
             E = sum(
-                w[v.vote[c]] * v.share[c]
+                w[v.vote[c]] * v.share[c] * C[v.label[c], k]
                 for c in range(len(v.vote))
-                if v.vote[c] in others(q) and v.label[c] == k
+                if v.vote[c] in others(q)
             )
             P = (v.base_rate[k] + (1 - m) * E + m * S * say[b]) / (1 + S)
             expected[q] -= v.share[b] * np.log(P) / 2
-    assert_allclose(Objective.of(v).losses(at), expected, rtol=1e-9, atol=1e-9)
+    losses = Objective.of(v, meaning=meaning).losses(at)
+    assert_allclose(losses, expected, rtol=1e-9, atol=1e-9)
 
 
-@given(seeds, st.booleans())
-def test_the_gradient_is_that_of_finite_differences(seed, soft):
+@given(seeds, st.booleans(), st.booleans())
+def test_the_gradient_is_that_of_finite_differences(seed, soft, meaning):
     rng = np.random.default_rng(seed)
-    objective, at = Objective.of(some_votes(rng, soft=soft)), some_parameters(rng)
-    ridge = Ridge(0.5, 0.2, 0.3, 0.4)
+    objective = Objective.of(some_votes(rng, soft=soft), meaning=meaning)
+    at = some_parameters(rng, meaning=meaning)
+    ridge = Ridge(0.5, 0.2, 0.3, 0.4, 0.6)
     x, h = pack(at), 1e-6
     numeric = [
         (objective(unpack(x + h * e), ridge)[0] - objective(unpack(x - h * e), ridge)[0]) / (2 * h)
@@ -136,8 +144,8 @@ def test_the_gradient_is_that_of_finite_differences(seed, soft):
 def test_the_mean_loss_is_that_of_the_votes_that_are_scored(seed, soft):
     rng = np.random.default_rng(seed)
     v, at = some_votes(rng, soft=soft), some_parameters(rng)
-    objective = Objective.of(v)
-    loss = objective(at, Ridge(0, 0, 0, 0))[0]
+    objective = Objective.of(v, meaning=False)
+    loss = objective(at, Ridge(0, 0, 0, 0, 0))[0]
     assert_allclose(loss, v.scored @ objective.losses(at) / max(v.scored.sum(), 1), atol=1e-12)
 
 

@@ -69,6 +69,7 @@ class Crowd:
     levels, share, level_count : (L,), stated confidence, ascending, and the share of worth that is
         left at it, in (0, 1]; empty if confidence was not learned
     labels, base_rate : (K,), the labels, and how often those gave them whose votes are predicted
+    meaning : (K, K), what a vote for a label (row) says about what others say
     through_truth : in [0, 1], how far votes are read as truth before the next one is predicted
     prior_weight : W of the Dirichlets that the votes' opinions stand for, so that they are as sure
         of several votes together as they should be
@@ -87,6 +88,7 @@ class Crowd:
     level_count: Codes
     labels: NDArray[Any]
     base_rate: Floats
+    meaning: Floats
     through_truth: float
     prior_weight: float
     model: TruthModel | None
@@ -99,10 +101,10 @@ class Crowd:
     def votes(self, annotations: Annotations) -> Opinion:
         """What the next person would say of each item, (N,).
 
-        b_i = (1 - u_i) ((1 - m) E_i / S_i + m V_i),   u_i = 1 / (1 + S_i),   S_i = sum_k E_ik
+        b_i = (1 - u_i) ((1 - m) E_i C / S_i + m V_i),   u_i = 1 / (1 + S_i),   S_i = sum_k E_ik
 
-        E adds up the votes by their worth, V is what people say where the truth is as it seems,
-        and m is `through_truth`. u falls with every annotation, and is 1 where there is none.
+        E adds up the votes by their worth, C is `meaning`, V is what people say where the truth is
+        as it seems, and m is `through_truth`. u falls with every annotation; without any it is 1.
         """
         return self.votes_of(self.evidence(annotations))
 
@@ -205,9 +207,9 @@ class Crowd:
         """What the next person would say, by what annotations add up to."""
         E, m, truth = evidence.votes, self.through_truth, self._posterior(evidence)
         S = np.sum(E, axis=1, keepdims=True)
-        b = E
+        b = E @ self.meaning
         if self.model is not None and truth is not None:
-            b = (1 - m) * E + m * S * (truth @ self.model.habits)
+            b = (1 - m) * b + m * S * (truth @ self.model.habits)
         return Opinion(b / (1 + S), 1 / (1 + S[:, 0]), np.tile(self.base_rate, (len(S), 1)))
 
     def truth_of(self, evidence: Evidence) -> Opinion:

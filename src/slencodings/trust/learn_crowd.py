@@ -14,12 +14,18 @@ from slencodings.annotations import Annotations, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import worth
 from slencodings.trust.crowd import Crowd, People
-from slencodings.trust.truth import TruthModel, TruthOfOthers, learn_truth
-from slencodings.trust.worth import Groups, Learned, Objective, Parts, Ridge, Votes
+from slencodings.trust.truth import FOLDS, TruthModel, TruthOfOthers, learn_truth
+from slencodings.trust.worth import Learned, Objective, Parts, Ridge, Votes
 
 # Beyond these labels, or numbers in all confusions, what is said where a label is true is not
 # learned: there is too little to learn each from, and too much to hold.
 MOST_LABELS, _MOST_CELLS = 100, 10_000_000
+# Beyond these, a vote is for its label and says nothing about others.
+MOST_MEANT = 30
+# Of more annotations a part is learned from, but about so many of each annotator.
+_MOST_TO_FIT, _PER_ANNOTATOR = 100_000, 100
+# More votes tell no more about what people say where a label is true.
+_ENOUGH_FOR_HABITS = 50_000
 # W of Dirichlets unless it is learned, and one count in units of it.
 _USUAL_WEIGHT = 2.0
 _ONE_COUNT = 1 / _USUAL_WEIGHT
@@ -59,7 +65,8 @@ def learn_crowd(
     -------
     `losses` has the mean log-loss of predicted votes, half from all others on their item and half
     from those before them in a random order: "votes" if all are worth half the prior, "learned"
-    on these annotations themselves, "held_out" on items left out while choosing.
+    on the annotations learned from, "held_out" on items left out while choosing. Of more than
+    100,000 annotations those of some items are learned from, of about 100 by each annotator.
 
     Examples
     --------
@@ -77,14 +84,14 @@ def learn_crowd(
     levels, level = _levels(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
     model, truth = None, None
     K, M = len(a.labels), len(a.annotators)
+    some = _enough(a, rng)[a.item]
     if K <= MOST_LABELS and M * K**2 <= _MOST_CELLS:
-        model, truth = learn_truth(a, Groups.of(a.item), rng)
-    votes = _votes(a, scored_votes, level, max(len(levels), 1))
+        model, truth = learn_truth(a, a.rows(some), rng)
+    votes = _votes(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
     if model is not None and truth is not None:
-        model, votes = _through_truth(model, truth, votes)
-    several = np.bincount(a.item, minlength=len(a.items)) > 1
-    votes = votes.some(several)
-    parts = Parts(by_annotator and M > 1, len(levels) > 0, model is not None)
+        model, votes = _through_truth(model, truth, votes, rng)
+    votes = votes.some(np.bincount(votes.item, minlength=len(a.items)) > 1)
+    parts = Parts(by_annotator and M > 1, len(levels) > 0, model is not None, 1 < K <= MOST_MEANT)
     found = _learn_worth(votes, parts, ridge, rng, progress)
     top = found.at.level.max()
     worths = np.exp(found.at.scale + found.at.annotator + top)
@@ -98,7 +105,8 @@ def learn_crowd(
         share=np.exp(found.at.level - top)[:L],
         level_count=np.bincount(level, minlength=L)[:L],
         labels=a.labels,
-        base_rate=votes.base_rate,
+        base_rate=_base_rate(a.rows(scored_votes).sums().sum(axis=0)),
+        meaning=np.eye(K) if found.at.meaning is None else found.at.meaning,
         through_truth=found.at.through_truth,
         prior_weight=_USUAL_WEIGHT,
         model=model,
@@ -129,6 +137,7 @@ def count_each(annotations: Annotations) -> Crowd:
         level_count=np.zeros(0, dtype=np.intp),
         labels=a.labels,
         base_rate=_base_rate(a.sums().sum(axis=0)),
+        meaning=np.eye(len(a.labels)),
         through_truth=0.0,
         prior_weight=_USUAL_WEIGHT,
         model=None,
@@ -149,6 +158,16 @@ def _check(a: Annotations, max_levels: int) -> None:
         )
     if max_levels < 1:
         raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")
+
+
+def _enough(a: Annotations, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Items whose annotations are enough to learn from, (N,): more where annotators are rare."""
+    share = _MOST_TO_FIT / max(len(a.item), 1)
+    n = np.bincount(a.annotator)
+    rarest = np.full(len(a.items), len(a.item))
+    np.minimum.at(rarest, a.item, n[a.annotator])
+    lots = rng.random(len(rarest))
+    return lots < np.maximum(share, _PER_ANNOTATOR / np.maximum(rarest, 1))
 
 
 def _votes(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: int) -> Votes:
@@ -181,15 +200,27 @@ def _base_rate(given: Floats) -> Floats:
 
 
 def _through_truth(
-    model: TruthModel, truth: TruthOfOthers, votes: Votes
+    model: TruthModel, truth: TruthOfOthers, votes: Votes, rng: np.random.Generator
 ) -> tuple[TruthModel, Votes]:
     """What people say where a label is true, and what that says of each vote."""
     v, n = votes.vote, np.bincount(votes.item, minlength=votes.sizes[0])
     known = (n > 1)[votes.item[v]] & (votes.scored[v] > 0)
-    truths = [t[v[known]] for t in truth]
-    habits = _habits(model.crowd, truths, votes.label[known], votes.share[known])
-    all_say, earlier_say = (np.einsum("bc,bc->b", t[v], habits[:, votes.label].T) for t in truth)
-    return model._replace(habits=habits), replace(votes, all_say=all_say, earlier_say=earlier_say)
+    some = rng.random(votes.sizes[0]) < _ENOUGH_FOR_HABITS / max(len(v), 1)
+    known &= some[votes.item[v]]
+
+    def habits(of: NDArray[np.bool_]) -> Floats:
+        truths = [t[v[of]] for t in truth[:2]]
+        return _habits(model.crowd, truths, votes.label[of], votes.share[of])
+
+    # As the truth behind a vote, so what people say there comes from other items.
+    says = np.zeros((2, len(v)))
+    for f in range(FOLDS):
+        test = truth.fold[v] == f
+        H = habits(known & ~test)[:, votes.label[test]].T
+        says[:, test] = [np.einsum("bc,bc->b", t[v[test]], H) for t in truth[:2]]
+    return model._replace(habits=habits(known)), replace(
+        votes, all_say=says[0], earlier_say=says[1]
+    )
 
 
 class _Found(NamedTuple):
@@ -212,7 +243,7 @@ def _learn_worth(
     total = worth.trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, worth.MOST * (total + len(votes.item)))
     chosen = worth.choose(pairs, parts, ridge, on_step)
-    objective = Objective.of(votes)
+    objective = Objective.of(votes, meaning=parts.meaning)
     at, converged = worth.fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
     plain = Learned(math.log(_ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     told = {"votes": plain, "learned": at}

@@ -17,7 +17,7 @@ _STRENGTHS = (3.0, 10.0, 30.0)
 _CORRELATIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Truths behind a vote come from what other items taught about annotators, or they would agree with
 # it by having learned from it.
-_FOLDS = 4
+FOLDS = 4
 # What is only to choose and to predict by needs fewer digits.
 _ROUGHLY = 1e-4
 
@@ -55,10 +55,14 @@ def posterior(log_prior: Floats, log_likelihood: Floats, n: Floats, correlation:
 
 
 class TruthOfOthers(NamedTuple):
-    """The truth behind each vote, (R, K), by all others on its item and by those before it."""
+    """The truth behind each vote, (R, K), by all others on its item and by those before it.
+
+    `fold` (R,) is the part of the items that was left out when annotators were learned for it.
+    """
 
     all: Floats
     earlier: Floats
+    fold: Codes
 
 
 def log_likelihoods(annotations: Annotations, confusion: Floats) -> Floats:
@@ -70,28 +74,29 @@ def log_likelihoods(annotations: Annotations, confusion: Floats) -> Floats:
 
 
 def learn_truth(
-    annotations: Annotations, items: Groups, rng: np.random.Generator
+    annotations: Annotations, predicted: Annotations, rng: np.random.Generator
 ) -> tuple[TruthModel, TruthOfOthers]:
     """Learn what annotators say where a label is true, as strongly shrunk as predicts votes best.
 
-    `annotations` are sorted by item, in a random order within; `items` are their groups.
+    The truth behind votes is that of `predicted`, which are all annotations of some of the items,
+    sorted by item and in a random order within.
     """
-    a, N = annotations, len(annotations.items)
-    fold = rng.integers(0, _FOLDS, N)[a.item]
+    p, N = predicted, len(predicted.items)
+    fold = rng.integers(0, FOLDS, N)
     # A few items choose as well as many.
-    some = rng.random(N) < ENOUGH / max(len(a.item), 1)
-    few = some[a.item]
-    sample, sampled = a.rows(few), Groups.of(a.item[few])
+    sample = p.rows((rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item])
+    sampled = Groups.of(sample.item)
     best = (np.inf, _STRENGTHS[0], _CORRELATIONS[0])
     for strength in _STRENGTHS:
-        said = _Said.learn(sample, fold[few], strength)
+        said = _Said.learn(sample, fold[sample.item], strength)
         for correlation in _CORRELATIONS:
             best = min(best, (said.loss(sampled, correlation), strength, correlation))
     _, strength, correlation = best
-    found = _dawid_skene(a, strength)
+    found = _dawid_skene(annotations, strength)
     prior, crowd = found["prior"], found["crowd"]
     model = TruthModel(prior, found["confusion"], crowd, crowd, correlation)
-    return model, _Said.learn(a, fold, strength).truth(items, correlation)
+    said = _Said.learn(p, fold[p.item], strength)
+    return model, said.truth(Groups.of(p.item), correlation)
 
 
 class _Said(NamedTuple):
@@ -101,16 +106,18 @@ class _Said(NamedTuple):
     ----------
     log_likelihood : (R, K), of the vote if a label is true
     log_prior : (R, K)
+    fold : (R,), the part of the items that the vote is on
     """
 
     log_likelihood: Floats
     log_prior: Floats
+    fold: Codes
 
     @classmethod
     def learn(cls, a: Annotations, fold: Codes, strength: float) -> _Said:
         shape = len(a.item), len(a.labels)
-        said = cls(np.zeros(shape), np.zeros(shape))
-        for f in range(_FOLDS):
+        said = cls(np.zeros(shape), np.zeros(shape), fold)
+        for f in range(FOLDS):
             test = fold == f
             taught = _dawid_skene(a.rows(~test), strength, tol=_ROUGHLY)
             said.log_likelihood[test] = log_likelihoods(a.rows(test), taught["confusion"])
@@ -125,12 +132,14 @@ class _Said(NamedTuple):
         return TruthOfOthers(
             posterior(self.log_prior, others, n_before + n_after, correlation),
             posterior(self.log_prior, before, n_before, correlation),
+            self.fold,
         )
 
     def loss(self, items: Groups, correlation: float) -> float:
         """The log-loss of votes by annotators who are known, half from each of two truths."""
         likelihood = np.exp(self.log_likelihood)
-        chances = (np.einsum("qc,qc->q", t, likelihood) for t in self.truth(items, correlation))
+        truths = self.truth(items, correlation)[:2]
+        chances = (np.einsum("qc,qc->q", truth, likelihood) for truth in truths)
         return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
 
 

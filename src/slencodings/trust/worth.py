@@ -3,11 +3,12 @@
 Annotation q of item i is worth w_q = exp(t + t_annotator + t_level) votes, in units of the prior.
 From others on its item, of total worth S and worth E_k for each label, the next vote is
 
-P_k = (a_k + (1 - m) E_k + m S V_k) / (1 + S),   V = what people say where the truth is as it seems
+P_l = (a_l + (1 - m) sum_k E_k C_kl + m S V_l) / (1 + S)
 
-so the opinion of the votes and that of the truth, which come from the same people, are averaged.
-Each vote is predicted from all others on its item, and from those before it in a random order, half
-each: what is learned then holds for many annotations and for few.
+C is what a vote for a label (row) says about what others say, V is what people say where the truth
+is as it seems; both come from the same people, so they are averaged. Each vote is predicted from
+all others on its item, and from those before it in a random order, half each: what is learned then
+holds for many annotations and for few.
 """
 
 from __future__ import annotations
@@ -30,18 +31,22 @@ ENOUGH, _ROUGHLY = 20_000, 1e-6
 _GRID = (0.1, 1.0, 10.0)
 # Iterations of a fit.
 MOST = 500
+# A vote for a label is expected to be for that label again, so often.
+_SAME = 0.9
 
 
 class Ridge(NamedTuple):
     """How strongly each part is held back: half the inverse variance of its logarithms.
 
-    `scale` holds the mean of log worth near 0, `truth` the odds of reading votes as truth near 1.
+    `scale` holds the mean of log worth near 0, `truth` the odds of reading votes as truth near 1,
+    `meaning` holds what votes say near what is expected of them.
     """
 
     annotator: float = 1.0
     level: float = 0.1
     scale: float = 1.0
     truth: float = 0.1
+    meaning: float = 0.1
 
 
 class Groups(NamedTuple):
@@ -68,14 +73,17 @@ class Groups(NamedTuple):
         return cls(order, np.repeat(new, size), np.repeat(new + size - 1, size))
 
     def before_and_after(self, value: Floats) -> tuple[Floats, Floats]:
-        """For each element, the sums of those before it and after it in its group."""
+        """For each element, the sums of those before it and after it in its group.
+
+        The values are (B,), or several for each element, (B, K).
+        """
         x = value if self.order is None else value[self.order]
-        upto = np.cumsum(x)
+        upto = np.cumsum(x, axis=0)
         without = upto - x
         before, after = without - without[self.first], upto[self.last] - upto
         if self.order is None:
             return before, after
-        back = np.empty((2, len(x)))
+        back = np.empty((2, *x.shape))
         back[:, self.order] = before, after
         return back[0], back[1]
 
@@ -125,12 +133,27 @@ class Votes:
 
 
 class Learned(NamedTuple):
-    """The parameters: logarithms of worth, and the log-odds of reading votes as truth."""
+    """The parameters: logarithms of worth, the log-odds of reading votes as truth, and of C.
+
+    `apart` (K, K) is how far the logarithms of C are from those of what is expected, up to what
+    makes its rows sum to 1; None if a vote says nothing about other labels.
+    """
 
     scale: float
     annotator: Floats
     level: Floats
     logit: float
+    apart: Floats | None = None
+
+    @property
+    def meaning(self) -> Floats | None:
+        """C, what a vote for a label (row) says about what others say; None if just itself."""
+        if self.apart is None:
+            return None
+        C = expected_meaning(len(self.apart)) * np.exp(
+            self.apart - np.max(self.apart, axis=1, keepdims=True)
+        )
+        return C / np.sum(C, axis=1, keepdims=True)
 
     @property
     def through_truth(self) -> float:
@@ -144,6 +167,11 @@ class Learned(NamedTuple):
         )
 
 
+def expected_meaning(K: int) -> Floats:
+    """C before anything is known of it, (K, K)."""
+    return np.where(np.eye(K), _SAME, (1 - _SAME) / (K - 1)) if K > 1 else np.ones((1, 1))
+
+
 class Prediction(NamedTuple):
     """Votes as one set of others predicts them: P = num / den of what was said.
 
@@ -151,14 +179,16 @@ class Prediction(NamedTuple):
     ----------
     num : (B,)
     den : (R,), 1 + S
-    same : (B,), E of the label
+    meant : (B,), the label's part of E C
     say : (B,), V of the label
+    worth : (R, K), E, if votes say something about other labels
     """
 
     num: Floats
     den: Floats
-    same: Floats
+    meant: Floats
     say: Floats
+    worth: Floats | None
 
 
 @dataclass(frozen=True)
@@ -170,15 +200,22 @@ class Objective:
     cells: Groups
     prior: Floats
     hard: bool
+    y: Floats
 
     @classmethod
-    def of(cls, votes: Votes) -> Objective:
-        """The objective of votes: (item, label) are the cells in which worth adds up."""
+    def of(cls, votes: Votes, *, meaning: bool) -> Objective:
+        """The objective of votes: (item, label) are the cells in which worth adds up.
+
+        With `meaning`, votes may say something about other labels: `y` (R, K) are their labels.
+        """
         cell = votes.item[votes.vote] * len(votes.base_rate) + votes.label
         # A label each, in order, spares looking it up.
         hard = np.array_equal(votes.vote, np.arange(len(votes.item)))
         items, cells = Groups.of(votes.item), Groups.of(cell)
-        return cls(votes, items, cells, votes.base_rate[votes.label], hard)
+        y = np.zeros((len(votes.item), len(votes.base_rate) if meaning else 0))
+        if meaning:
+            y[votes.vote, votes.label] = votes.share
+        return cls(votes, items, cells, votes.base_rate[votes.label], hard, y)
 
     @property
     def total(self) -> float:
@@ -203,40 +240,62 @@ class Objective:
 
     def predict(self, at: Learned) -> tuple[Prediction, Prediction]:
         """Every vote from all others on its item, and from those before it."""
-        v, m, w = self.votes, at.through_truth, at.worth(self.votes)
+        v, m, w, C = self.votes, at.through_truth, at.worth(self.votes), at.meaning
         before, after = self.items.before_and_after(w)
-        same_before, same_after = self.cells.before_and_after(self._spread(w) * v.share)
+        if C is None:
+            E_before, E_after = self.cells.before_and_after(self._spread(w) * v.share)
+        else:
+            E_before, E_after = self.items.before_and_after(w[:, None] * self.y)
 
-        def predicted(S: Floats, same: Floats, say: Floats) -> Prediction:
-            num = self.prior + (1 - m) * same + m * self._spread(S) * say
-            return Prediction(num, 1 + S, same, say)
+        def predicted(S: Floats, E: Floats, say: Floats) -> Prediction:
+            meant = E if C is None else np.einsum("bk,bk->b", self._spread(E), C.T[v.label])
+            num = self.prior + (1 - m) * meant + m * self._spread(S) * say
+            return Prediction(num, 1 + S, meant, say, None if C is None else E)
 
         return (
-            predicted(before + after, same_before + same_after, v.all_say),
-            predicted(before, same_before, v.earlier_say),
+            predicted(before + after, E_before + E_after, v.all_say),
+            predicted(before, E_before, v.earlier_say),
         )
+
+    def _back(self, r: Floats, C: Floats | None, earlier: bool) -> Floats:
+        """What each vote adds to the others' sum_b r_b (E C)_b by a unit of worth, (R,)."""
+        v = self.votes
+        if C is None:
+            before, after = self.cells.before_and_after(r)
+            return self._added_up((after if earlier else before + after) * v.share)
+        wanted = r[:, None] * C.T[v.label]
+        if not self.hard:
+            wanted = np.stack([self._added_up(column) for column in wanted.T], axis=1)
+        before, after = self.items.before_and_after(wanted)
+        return np.einsum("ql,ql->q", self.y, after if earlier else before + after)
+
+    def _of_meaning(self, r: Floats, worth: Floats) -> Floats:
+        """sum_b r_b E_k of votes for each label l, (K, K)."""
+        label, K = self.votes.label, len(self.votes.base_rate)
+        return np.stack([sums_by(label, r * E, K) for E in self._spread(worth).T])
 
     def __call__(self, at: Learned, ridge: Ridge) -> tuple[float, Learned]:
         """The mean loss with ridges, and its gradient in the shape of the parameters.
 
-        With r_b = s_b / num_b:   dL/dE_b = - (1 - m) r_b,   dL/dS_q = 1 / den_q - m sum_b r_b V_b,
-        dL/dm = - sum_b r_b (S V_b - E_b). What others before a vote do to it, the votes after them
-        do to them; so the derivatives in w add up over those after, or over all others.
+        With r_b = s_b / num_b:   dL/d(E C)_b = - (1 - m) r_b,   dL/dC_kl = - (1 - m) sum_b r_b E_k,
+        dL/dS_q = 1 / den_q - m sum_b r_b V_b,   dL/dm = - sum_b r_b (S V_b - (E C)_b). What others
+        before a vote do to it, the votes after them do to them; so the derivatives in w add up over
+        those after, or over all others.
         """
-        v, m, w = self.votes, at.through_truth, at.worth(self.votes)
+        v, m, w, C = self.votes, at.through_truth, at.worth(self.votes), at.meaning
         R, (_, M, L) = len(v.item), v.sizes
         counted = v.share * self._spread(v.scored)
-        loss, dm, dw = 0.0, 0.0, np.zeros(R)
+        loss, dm, dw, dC = 0.0, 0.0, np.zeros(R), 0.0
         for p, earlier in zip(self.predict(at), (False, True), strict=True):
             r = counted / p.num
             loss += float(v.scored @ np.log(p.den)) - float(counted @ np.log(p.num))
-            dm -= float(r @ (self._spread(p.den - 1) * p.say - p.same))
+            dm -= float(r @ (self._spread(p.den - 1) * p.say - p.meant))
             dS = v.scored / p.den - m * self._added_up(r * p.say)
-            item_before, item_after = self.items.before_and_after(dS)
-            cell_before, cell_after = self.cells.before_and_after(r)
-            dE = cell_after if earlier else cell_before + cell_after
-            dw += item_after if earlier else item_before + item_after
-            dw -= (1 - m) * self._added_up(dE * v.share)
+            before, after = self.items.before_and_after(dS)
+            dw += after if earlier else before + after
+            dw -= (1 - m) * self._back(r, C, earlier)
+            if p.worth is not None:
+                dC = dC - (1 - m) / 2 * self._of_meaning(r, p.worth)
         dw *= w / 2
         # The mean is held back, so that the parts themselves stay centred at 0.
         mean = at.scale + at.annotator.mean() + at.level.mean()
@@ -249,8 +308,13 @@ class Objective:
             (by_annotator + 2 * ridge.annotator * at.annotator + pull / M) / n,
             (by_level + 2 * ridge.level * at.level + pull / L) / n,
             (dm / 2 * m * (1 - m) + 2 * ridge.truth * logit) / n,
+            None
+            if C is None or at.apart is None
+            else (C * (dC - np.sum(C * dC, axis=1, keepdims=True)) + 2 * ridge.meaning * at.apart)
+            / n,
         )
-        held = (at.annotator, at.level, mean, logit)
+        apart = np.zeros(0) if at.apart is None else at.apart
+        held = (at.annotator, at.level, mean, logit, apart)
         held_back = sum(k * float(np.sum(np.square(x))) for k, x in zip(ridge, held, strict=True))
         return (loss / 2 + held_back) / n, gradient
 
@@ -261,6 +325,7 @@ class Parts(NamedTuple):
     annotator: bool = True
     level: bool = True
     truth: bool = True
+    meaning: bool = True
 
 
 def fit(
@@ -268,31 +333,35 @@ def fit(
     parts: Parts,
     ridge: Ridge,
     start: Learned | None = None,
-    tol: float = 1e-9,
+    tol: float = 1e-8,
     on_step: Callable[[int], None] = lambda rows: None,
 ) -> tuple[Learned, bool]:
     """Minimise the objective by L-BFGS-B; and whether it converged.
 
-    It starts from worth 1, read as truth by half, and ends where a step gains less than `tol`.
+    It starts from worth 1, read as truth by half, from votes that mean what is expected, and ends
+    where a step gains less than `tol`.
     """
     from scipy.optimize import minimize
 
-    _, M, L = objective.votes.sizes
-    R = len(objective.votes.item)
+    (_, M, L), K = objective.votes.sizes, len(objective.votes.base_rate)
+    R, n_meant = len(objective.votes.item), K**2 if parts.meaning else 0
     free = np.r_[True, np.full(M, parts.annotator), np.full(L, parts.level), parts.truth]
-    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf]
+    free = np.r_[free, np.full(n_meant, True)]
+    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf, np.zeros(n_meant)]
     x = still.copy() if start is None else _pack(start)
 
     def unpack(free_values: Floats) -> Learned:
         full = still.copy()
         full[free] = free_values
-        return Learned(float(full[0]), full[1 : 1 + M], full[1 + M : -1], float(full[-1]))
+        worth, logit, apart = np.split(full, [1 + M + L, 2 + M + L])
+        meant = apart.reshape(K, K) if parts.meaning else None
+        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit[0]), meant)
 
     def value(free_values: Floats) -> tuple[float, Floats]:
         loss, gradient = objective(unpack(free_values), ridge)
         return loss, _pack(gradient)[free]
 
-    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT][free]
+    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT, np.full(n_meant, _PART)][free]
     found = minimize(
         value,
         x[free],
@@ -307,7 +376,8 @@ def fit(
 
 
 def _pack(at: Learned) -> Floats:
-    return np.r_[at.scale, at.annotator, at.level, at.logit]
+    apart = np.zeros(0) if at.apart is None else at.apart.ravel()
+    return np.r_[at.scale, at.annotator, at.level, at.logit, apart]
 
 
 def folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tuple[Votes, Votes]]:
@@ -324,7 +394,7 @@ def folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tupl
 def trials(parts: Parts, ridge: Ridge | None) -> int:
     """How many fits on each of the folds `choose` needs."""
     strengths = (len(_GRID) - 1) * (parts.annotator + parts.level) if ridge is None else 0
-    return 1 + parts.truth + strengths
+    return 1 + parts.truth + parts.meaning + strengths
 
 
 class Chosen(NamedTuple):
@@ -341,11 +411,11 @@ def choose(
     ridge: Ridge | None = None,
     on_step: Callable[[int], None] = lambda rows: None,
 ) -> Chosen:
-    """Choose what predicts held-out items best: whether to read votes as truth, then the ridges.
+    """Choose what predicts held-out items best: what votes are read as, then the ridges.
 
     `pairs` are `folds`: what is predicted, with what the others taught.
     """
-    both = [(Objective.of(train), Objective.of(test)) for train, test in pairs]
+    both = [tuple(Objective.of(v, meaning=parts.meaning) for v in pair) for pair in pairs]
     starts: list[Learned | None] = [None] * len(pairs)
 
     def held_out(tried: Chosen) -> Chosen:
@@ -360,10 +430,12 @@ def choose(
     if not pairs:
         return best
     best = held_out(best)
-    if parts.truth:
-        starts = [None] * len(pairs)
-        best = min(best, held_out(best._replace(parts=parts._replace(truth=False))), key=_loss)
-        starts = [None] * len(pairs)
+    for name in ("truth", "meaning"):
+        if getattr(parts, name):
+            starts = [None] * len(pairs)
+            without = held_out(best._replace(parts=best.parts._replace(**{name: False})))
+            best = min(best, without, key=_loss)
+    starts = [None] * len(pairs)
     if ridge is None:
         for name in ("annotator", "level"):
             if getattr(parts, name):
