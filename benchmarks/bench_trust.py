@@ -1,4 +1,4 @@
-"""Does learned trust pay? Held-out votes on real crowds, and speed on a large one.
+"""Does a learned crowd pay? Held-out votes on real crowds, and speed on a large one.
 
 Five folds over items: everything is learned on the other four, and each vote of the fifth is
 predicted from the others on its item. The table shows the mean log-loss, lower is better, and its
@@ -24,17 +24,15 @@ from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
-from slencodings.trust import learn_trust
-from slencodings.trust.objective import Ridge
+from slencodings.trust import Crowd, Ridge, learn_crowd
 
-OFF = {"by_annotator": False, "by_confidence": False, "meaning": False}
+OFF = {"by_annotator": False, "by_confidence": False}
 METHODS: dict[str, dict[str, bool] | None] = {
-    "soft votes": None,
+    "one count each": None,
     "one learned worth": OFF,
     "per annotator": OFF | {"by_annotator": True},
     "per level": OFF | {"by_confidence": True},
-    "both": {"meaning": False},
-    "both and meaning": {},
+    "both": {},
 }
 
 
@@ -73,12 +71,18 @@ def soft_votes(train: Annotations, test: Annotations) -> np.ndarray:
     )
 
 
+def log_loss(crowd: Crowd, test: Annotations) -> np.ndarray:
+    """The loss of each vote, predicted by the others on its item; nan if it is alone."""
+    loss = -np.sum(test.vectors * np.log(crowd.predict(test)), axis=1)
+    return np.where(np.bincount(test.item)[test.item] > 1, loss, np.nan)
+
+
 def score(said: Annotations, how: dict[str, bool] | None, n: int, seed: int) -> Any:
     """Mean loss, its standard error over items, and the losses summed by item."""
     total, count = np.zeros(len(said.items)), np.zeros(len(said.items))
     for train, test in folds(said, n, seed):
-        learned = None if how is None else learn_trust(train, **how)
-        loss = soft_votes(train, test) if learned is None else learned.log_loss(test)
+        learned = None if how is None else learn_crowd(train, **how)
+        loss = soft_votes(train, test) if learned is None else log_loss(learned, test)
         scored = ~np.isnan(loss)
         total += np.bincount(test.item[scored], loss[scored], len(total))
         count += np.bincount(test.item[scored], minlength=len(total))
@@ -125,7 +129,7 @@ def against_gold() -> None:
             P = (given + 2 * given.sum(axis=0) / given.sum()) / (given.sum(axis=1)[:, None] + 2)
             best = given
         else:
-            best = P = learn_trust(said, **how).opinion(said).probability
+            best = P = learn_crowd(said, **how).truth(said).probability
         top = best == best.max(axis=1, keepdims=True)
         accuracy = np.mean(top[right, crowd.gold] / top.sum(axis=1))
         loss = -np.mean(np.log(P[right, crowd.gold]))
@@ -146,16 +150,16 @@ def large(rows: int, n_annotators: int = 1000, K: int = 5) -> None:
     said = Annotations(item, annotator, y, np.zeros(rows), *names, stated=stated.astype(float))
     for how, ridge in (("ridges chosen", None), ("ridges given", Ridge())):
         start, busy = time.perf_counter(), time.process_time()
-        trust = learn_trust(said, ridge=ridge)
+        crowd = learn_crowd(said, ridge=ridge)
         seconds, busy = time.perf_counter() - start, time.process_time() - busy
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
             f"{rows:,} annotations, {how}: {seconds:.0f} s ({busy:.0f} s of CPU), "
-            f"peak {peak:.2f} GB, {trust.losses}"
+            f"peak {peak:.2f} GB, {crowd.losses}"
         )
     start = time.perf_counter()
-    trust.opinion(said)
-    print(f"their opinions: {time.perf_counter() - start:.1f} s")
+    crowd.votes(said), crowd.truth(said)
+    print(f"both readings: {time.perf_counter() - start:.1f} s")
 
 
 if __name__ == "__main__":

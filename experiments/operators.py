@@ -20,7 +20,7 @@ from experiments.rows import Job, Row
 from experiments.synthetic import agreement, scores
 from slencodings import Annotations, Opinion, metrics
 from slencodings.datasets.synthetic import recalibrate
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import Ridge, learn_crowd
 
 Floats = NDArray[np.float64]
 
@@ -135,8 +135,8 @@ def predictions(
         some = crowd_said.rows(crowd_said.item < _LEARNED)
         estimated = agreement(some)
         yield "cumulative, estimated reliability", sle.fuse(sle.discount(said, estimated))
-        learned = learn_trust(some, ridge=Ridge())
-        yield "cumulative, learned trust", learned.opinion(crowd_said)
+        learned = learn_crowd(some, ridge=Ridge())
+        yield "cumulative, learned trust", learned.votes(crowd_said)
 
 
 def flat(y: Floats, c: Floats) -> Annotations:

@@ -17,7 +17,7 @@ from experiments.data import PLANS, Data, Plan, load, part
 from experiments.rows import Job, Row
 from slencodings import Annotations, Opinion, aggregate, confidence, encode, evaluate, smooth
 from slencodings.torch import SLEClassifier
-from slencodings.trust import learn_trust
+from slencodings.trust import learn_crowd
 
 Floats = NDArray[np.float64]
 
@@ -175,12 +175,12 @@ def target(
         case "Votes":
             return crowd.sums()
         case "SLE (learned trust)":
-            return learn_trust(crowd).opinion(crowd)
+            return learn_crowd(crowd).votes(crowd)
         case "CE (one worth)":
-            parts = {"by_annotator": False, "by_confidence": False, "meaning": False}
-            return learn_trust(crowd, **parts).opinion(crowd).probability
+            parts = {"by_annotator": False, "by_confidence": False}
+            return learn_crowd(crowd, **parts).votes(crowd).probability
         case "CE (learned trust)":
-            return learn_trust(crowd).opinion(crowd).probability
+            return learn_crowd(crowd).votes(crowd).probability
         case _:
             return encoding(method, crowd)
 

@@ -20,7 +20,7 @@ from experiments.data import PLANS, load, part
 from experiments.rows import Job, Row
 from slencodings import Annotations, aggregate, confidence, metrics
 from slencodings.datasets import uds_factuality
-from slencodings.trust import learn_trust
+from slencodings.trust import learn_crowd
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,6 @@ METHODS = (
     "+ confidence learned",
     "+ reliability learned",
     "+ both learned",
-    "+ both learned, and what a vote means",
 )
 # Networks are compared with the one that learns from shares of votes.
 SOFT = "CE"
@@ -163,19 +162,12 @@ def losses(split: str) -> tuple[NDArray[np.intp], dict[str, Floats]]:
         told_apart = replace(test, uncertainty=doubt)
         c = aggregate.certainty(told_apart, reliability=reliability)
         found[name] = _loss(test, c, train)
-    for name, annotator, level, meaning in (
-        ("+ confidence learned", False, True, False),
-        ("+ reliability learned", True, False, False),
-        ("+ both learned", True, True, False),
-        ("+ both learned, and what a vote means", True, True, True),
+    for name, annotator, level in (
+        ("+ confidence learned", False, True),
+        ("+ reliability learned", True, False),
+        ("+ both learned", True, True),
     ):
-        found[name] = _learned(
-            train,
-            test,
-            by_annotator=annotator,
-            by_confidence=level,
-            meaning=meaning,
-        )
+        found[name] = _learned(train, test, by_annotator=annotator, by_confidence=level)
     scored = ~np.isnan(found[PLAIN])
     _, item = np.unique(test.item[scored], return_inverse=True)
     return item, {name: loss[scored] for name, loss in found.items()}
@@ -187,15 +179,10 @@ def _learned(
     *,
     by_annotator: bool,
     by_confidence: bool,
-    meaning: bool = False,
 ) -> Floats:
-    trust = learn_trust(
-        _sure(train),
-        by_annotator=by_annotator,
-        by_confidence=by_confidence,
-        meaning=meaning,
-    )
-    return trust.log_loss(_sure(test))
+    crowd = learn_crowd(_sure(train), by_annotator=by_annotator, by_confidence=by_confidence)
+    loss = -np.sum(test.vectors * np.log(crowd.predict(_sure(test))), axis=1)
+    return np.where(np.bincount(test.item)[test.item] > 1, loss, np.nan)
 
 
 def _loss(test: Annotations, certainty: Floats, train: Annotations) -> Floats:

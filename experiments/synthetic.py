@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from experiments.rows import Job, Row
 from slencodings import Annotations, Opinion, aggregate, confidence, metrics
 from slencodings.datasets import SyntheticCrowd, synthetic
-from slencodings.trust import Ridge, learn_trust
+from slencodings.trust import Ridge, learn_crowd
 
 Floats = NDArray[np.float64]
 Beta = tuple[float, float]
@@ -126,9 +126,9 @@ def unsure(annotations: Annotations) -> Annotations:
 
 
 def learned(annotations: Annotations) -> Opinion:
-    """What trust learned from this crowd alone makes of it."""
+    """What people would say, learned from this crowd alone."""
     # Ridges as they are: choosing them would take most of the time of all experiments.
-    return learn_trust(annotations, ridge=Ridge()).opinion(annotations)
+    return learn_crowd(annotations, ridge=Ridge()).votes(annotations)
 
 
 def scores(truth: Floats, prediction: Floats) -> dict[str, float]:

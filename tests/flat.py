@@ -23,6 +23,11 @@ def encode_file(source: Any, target: Any = None, **options: Any) -> dict[str, An
     return encode.encode_file(source, target, reading, fusing, **rest)
 
 
+def encode_as_stated(source: Any, target: Any = None, **options: Any) -> dict[str, Any]:
+    """Annotations weighed by what came with them: the numbers of `fuse_table` without a crowd."""
+    return encode_file(source, target, **({"weigh": "stated"} | options))
+
+
 def encode_on_spark(source: Any, target: str, **options: Any) -> dict[str, Any]:
     reading, fusing, rest = values(options)
     return spark.encode_files(source, target, reading, fusing, **rest)

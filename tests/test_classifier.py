@@ -29,7 +29,7 @@ from slencodings.choices import Objective
 from slencodings.datasets.digits_crowd import digits_crowd
 from slencodings.metrics import entropy_similarity, jsd
 from slencodings.torch import SLEClassifier, losses, training
-from slencodings.trust import learn_trust
+from slencodings.trust import count_each, learn_crowd
 
 OBJECTIVES = get_args(Objective)
 __all__ = ["one_thread"]
@@ -224,8 +224,11 @@ def test_annotations_are_encoded_inside():
     encoded = aggregate.sle(said, reliability=r, smoothing=0.1)
     inside = quick(reliability=r, smoothing=0.1).fit(X, said)
     assert_same_weights(inside, quick(smoothing=0.1).fit(X, encoded))
-    learned = learn_trust(said).opinion(said)
+    learned = learn_crowd(said).votes(said)
     assert_same_weights(quick(reliability="learned").fit(X, said), quick().fit(X, learned))
+    alone = said.rows(said.annotator == 0)  # Where nothing can be learned, each is one count.
+    counted = count_each(alone).votes(alone)
+    assert_same_weights(quick(reliability="learned").fit(X, alone), quick().fit(X, counted))
 
 
 def test_opinions_may_be_tensors():

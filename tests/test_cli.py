@@ -43,8 +43,8 @@ def sle(sle: Sle) -> Sle:
 
 
 def encode(sle: Sle, *args: str, **how: Any) -> list[dict[str, str]]:
-    """The rows that `sle encode` gives as CSV on standard output."""
-    run = sle("encode", *(args or ("crowd.csv",)), "-o", "-", **how)
+    """The rows that `sle encode` gives as CSV on standard output, weighed as stated."""
+    run = sle("encode", *(args or ("crowd.csv",)), "-o", "-", "--weigh", "stated", **how)
     assert run.code == 0, run.err
     head, *rows = [line.split(",") for line in run.out.splitlines()]
     return [dict(zip(head, row, strict=True)) for row in rows]
@@ -65,7 +65,7 @@ def assert_rows(rows: list[dict[str, str]], **how: Any) -> None:
 def refused(sle: Sle, *args: str, **how: Any) -> str:
     """The one line that says why bad data was refused, nothing being written."""
     before = sorted(os.listdir())
-    run = sle("encode", *args, **how)
+    run = sle("encode", *args, "--weigh", "stated", **how)
     assert run.code == 1, run.err
     assert run.out == ""
     assert sorted(os.listdir()) == before
@@ -78,7 +78,7 @@ def refused(sle: Sle, *args: str, **how: Any) -> str:
 
 
 def test_the_main_job_is_one_line(sle: Sle):
-    run = sle("encode", "crowd.csv", "-o", "targets.parquet")
+    run = sle("encode", "crowd.csv", "-o", "targets.parquet", "--weigh", "stated")
     assert run == Run(
         0,
         "",
@@ -188,7 +188,7 @@ def test_labels_are_named_in_their_order_and_may_hold_commas(sle: Sle):
 @pytest.mark.parametrize(("missing", "code"), [("error", 1), ("drop", 0), ("trust", 0)])
 def test_missing_numbers_are_refused_dropped_or_trusted(sle: Sle, missing: Missing, code: int):
     Path("crowd.csv").write_text(CSV.replace("0.25", "NA"))
-    run = sle("encode", "crowd.csv", "-o", "-", "--missing", missing)
+    run = sle("encode", "crowd.csv", "-o", "-", "--weigh", "stated", "--missing", missing)
     assert run.code == code
     if code == 0:
         table = TABLE | {"confidence": [0.9, 0.5, 0.75, None]}
@@ -221,7 +221,7 @@ def test_quiet_says_nothing(sle: Sle):
 
 
 def test_verbose_says_how_it_was_done(sle: Sle):
-    run = sle("encode", "crowd.csv", "-v", "-o", "out.csv")
+    run = sle("encode", "crowd.csv", "-v", "-o", "out.csv", "--weigh", "stated")
     assert run.code == 0
     assert "detail   smoothing = 0.01" in run.err
     assert "detail   smoothing" not in sle("encode", "crowd.csv", "-o", "out.csv").err
@@ -236,7 +236,7 @@ def test_help_tells_every_option(sle: Sle):
     assert run.code == 0
     options = "output format item annotator label confidence uncertainty reliability labels missing"
     options += " confidence-scale duplicates smoothing prior-weight operator form values quiet"
-    options += " trust save-trust seed into again engine master memory question"
+    options += " weigh reading save-crowd seed into again engine master memory question"
     assert all(f"--{option}" in run.out for option in options.split())
     assert "Exit codes: 0 done, 1 bad data, 2 wrong usage" in sle("--help").out
 
@@ -249,8 +249,8 @@ def test_help_tells_every_option(sle: Sle):
         (["crowd.csv", "-o", "-", "--again"], "--again.*it is for `--into STORE.parquet`"),
         (["crowd.csv", "-o", "-", "--master", "local"], "--master.*it is for `--engine spark`"),
         (
-            ["crowd.csv", "-o", "o.csv", "--engine", "spark", "--trust", "learned"],
-            "--trust.*it is not for `--engine spark`; `--trust learned` came",
+            ["crowd.csv", "-o", "o.csv", "--engine", "spark", "--save-crowd", "c.json"],
+            "--save-crowd.*it is not for `--engine spark`; `--save-crowd c.json` came",
         ),
         (
             ["crowd.csv", "--into", "s.parquet", "--engine", "spark"],
@@ -483,7 +483,8 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
         ("labels=['a', 'b c']; 2", "--labels 'a,b c'; 2"),
         ("labels=[...].", "--labels A,B,...."),
         ("labels=[0, 1]", "--labels 0,1"),
-        ("Pass trust='none'.", "Pass --trust none."),
+        ("Pass weigh='stated'.", "Pass --weigh stated."),
+        ("reading='truth' came", "--reading truth came"),
         ("confidence='COLUMN'", "--confidence COLUMN"),
         ("`confidence_scale` came", "--confidence-scale came"),
         ("again=True", "--again"),

@@ -116,7 +116,7 @@ def test_the_crowd_can_be_saved_and_encoded_right_away(sle: Sle, monkeypatch: py
     assert os.listdir() == ["my crowd.csv"]
     assert "The crowd is in my crowd.csv. Now type:" in text
     first, second = (line.strip() for line in text.splitlines()[-2:])
-    assert first == "sle encode 'my crowd.csv' -o targets.parquet --trust learned"
+    assert first == "sle encode 'my crowd.csv' -o targets.parquet"
     assert second == "sle compare 'my crowd.csv'"
     with Path("my crowd.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

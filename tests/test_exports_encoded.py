@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from flat import encode_file, read_crowd
+from flat import encode_as_stated, read_crowd
 
 from slencodings import exports
 from slencodings.choices import Format, TableFormat
@@ -40,7 +40,7 @@ def test_an_export_is_encoded_as_its_table_is(
     scaled = {} if scale is None else {"confidence_scale": scale}
     wanted = fuse_table(columns, item="item", label="label", **roles, **scaled)
     told: list[tuple[str, str]] = []
-    encode_file(
+    encode_as_stated(
         str(FIXTURES / name),
         str(tmp_path / "out.csv"),
         columns={},
@@ -66,7 +66,7 @@ def test_options_name_the_formats_that_there_are():
 def test_a_question_of_a_plain_table_is_refused(tmp_path: Path):
     (tmp_path / "crowd.csv").write_text("item,label\na,yes\nb,no\n")
     with pytest.raises(ValueError, match=r"for what annotation tools export; crowd.csv is none"):
-        encode_file(
+        encode_as_stated(
             str(tmp_path / "crowd.csv"), str(tmp_path / "out.csv"), columns={}, question="mood"
         )
 
@@ -74,4 +74,4 @@ def test_a_question_of_a_plain_table_is_refused(tmp_path: Path):
 def test_several_exports_at_once_are_refused(tmp_path: Path):
     files = [str(FIXTURES / "prodigy.jsonl"), str(FIXTURES / "prodigy-binary.jsonl")]
     with pytest.raises(ValueError, match=r"an export is read alone.*and 1 more came. Encode them"):
-        encode_file(files, str(tmp_path / "out.csv"), columns={}, format="prodigy")
+        encode_as_stated(files, str(tmp_path / "out.csv"), columns={}, format="prodigy")

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from crowd_files import ROLES, Table, as_bytes, assert_same_table, awkward_table
-from flat import encode_file
+from flat import encode_as_stated
 
 import slencodings
 from slencodings.files import write as files
@@ -43,7 +43,7 @@ def encode(folder: Path, content: bytes, name: str, target: str = "out.parquet",
     """Encode a file of this content and name; the result and what was said about it."""
     (folder / name).write_bytes(content)
     said: list[str] = []
-    about = encode_file(
+    about = encode_as_stated(
         str(folder / name),
         str(folder / target),
         say=lambda what, text: said.append(f"{what} {text}"),
@@ -90,7 +90,7 @@ SUFFIXES = [".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".CSV", ".csv.gz", 
 def test_every_output_holds_the_numbers_of_fuse_table(tmp_path: Path, target: str):
     table = awkward_table()
     (tmp_path / "crowd.csv").write_bytes(as_bytes(table, "csv"))
-    encode_file(str(tmp_path / "crowd.csv"), str(tmp_path / target), columns={})
+    encode_as_stated(str(tmp_path / "crowd.csv"), str(tmp_path / target), columns={})
     shown = tmp_path / target.lower().replace("ndjson", "jsonl")
     (tmp_path / target).rename(shown)
     assert_same_table(read_back(shown), slencodings.fuse_table(table, **ROLES))

@@ -127,7 +127,6 @@ def test_sle_train_learns_from_text_with_any_objective(here, sle, objective):
     code, out, err = sle(
         "train", "crowd.csv", "--features", "text.jsonl", "--text", "text",
         "--model", "m.safetensors", "--objective", objective, "--epochs", 150, "--gold", "gold",
-        *(["--trust", "learned"] if objective == "reverse_kl" else []),
     )  # fmt: skip
     assert code == 0, err
     shown = dict(line.split() for line in out.splitlines())
@@ -143,7 +142,8 @@ def test_sle_train_does_not_learn_from_whom_the_file_does_not_trust(here, sle):
         with open(name, "w", newline="") as file:
             csv.writer(file).writerows([("item", "annotator", "label", "reliability"), *some])
         words = ("--features", "X.npz", "--model", "m.safetensors", "--epochs", "5")
-        code, _, err = sle("train", name, *words, "--predictions", "p.jsonl")
+        words = (*words, "--predictions", "p.jsonl", "--weigh", "stated")
+        code, _, err = sle("train", name, *words)
         assert code == 0, err
         with open("p.jsonl") as file:
             opinions.append({row["item"]: row["probability_yes"] for row in map(json.loads, file)})

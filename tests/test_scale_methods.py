@@ -19,9 +19,8 @@ from slencodings.aggregate.em import ballots_of, posterior
 from slencodings.annotations import Annotations
 from slencodings.progress import bar
 from slencodings.tables.roles import Reading
-from slencodings.trust import learn_trust
-from slencodings.trust.learn import learn_from_table
-from slencodings.trust.objective import Ridge
+from slencodings.trust import Ridge, learn_crowd
+from slencodings.trust.learn_from_table import learn_from_table
 
 ct = sys.modules["slencodings.aggregate.crowdtruth"]
 METHODS = [dawid_skene, one_coin, glad, crowdtruth, mace]
@@ -153,15 +152,15 @@ def test_mace_tells_the_iterations_of_all_starts(tol):
 
 
 @pytest.mark.parametrize("ridge", [None, Ridge()])
-def test_learning_trust_tells_how_far_it_went_and_ends_at_the_end(ridge):
+def test_learning_a_crowd_tells_how_far_it_went_and_ends_at_the_end(ridge):
     a, told = crowd(np.random.default_rng(0)), []
-    got = learn_trust(a, ridge=ridge, progress=lambda *x: told.append(x))
+    got = learn_crowd(a, ridge=ridge, progress=lambda *x: told.append(x))
     done, total = zip(*told, strict=True)
     assert len(set(total)) == 1
     assert list(done) == sorted(done)
     assert done[-1] == total[-1]
     assert done[0] <= 60  # one pass over the annotations at most
-    np.testing.assert_array_equal(got.worth, learn_trust(a, ridge=ridge).worth)
+    np.testing.assert_array_equal(got.worth, learn_crowd(a, ridge=ridge).worth)
 
 
 def test_learning_from_a_table_tells_how_far_it_went():

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from flat import encode_file, read_crowd
+from flat import encode_as_stated, read_crowd
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 
@@ -58,7 +58,7 @@ def encode(source: Any, **how: Any) -> tuple[list[tuple[Any, ...]], dict[str, An
     """The opinions of some files, and how they were made."""
     told: list[tuple[str, str]] = []
     columns = COLUMNS | how.pop("columns", {})
-    about = encode_file(
+    about = encode_as_stated(
         source, "out.parquet", columns=columns, say=lambda *x: told.append(x), **how
     )
     with duckdb.connect() as connection:
@@ -121,7 +121,7 @@ def test_zeros_before_a_number_stay_in_names_of_folders_too(here: Path):
     rows = [{"label": "yes"}, {"label": "no"}]
     for item in ("007", "7"):
         write(here / f"in/item={item}/a.parquet", rows)
-    encode_file("in", "out.csv", columns={})
+    encode_as_stated("in", "out.csv", columns={})
     assert [line.split(",")[0] for line in (here / "out.csv").read_text().split()] == [
         "item",
         "007",
@@ -236,15 +236,15 @@ def test_a_pattern_that_stands_for_the_output_is_refused(here: Path):
     write(here / "in/a.parquet", ROWS)
     before = (here / "in/a.parquet").read_bytes()
     with pytest.raises(ValueError, match=r"must not replace its own input 'in/a.parquet'"):
-        encode_file("in/*.parquet", "in/a.parquet", columns=COLUMNS)
+        encode_as_stated("in/*.parquet", "in/a.parquet", columns=COLUMNS)
     with pytest.raises(ValueError, match=r"must not replace its own input 'in/a.parquet'"):
-        encode_file("in", into="in/a.parquet", columns=COLUMNS)
+        encode_as_stated("in", into="in/a.parquet", columns=COLUMNS)
     assert (here / "in/a.parquet").read_bytes() == before
 
 
 def test_a_store_among_files_of_annotations_is_refused(here: Path):
     write(here / "in/a.parquet", ROWS)
-    encode_file("in/a.parquet", into="in/b.parquet", columns=COLUMNS)
+    encode_as_stated("in/a.parquet", into="in/b.parquet", columns=COLUMNS)
     with pytest.raises(ValueError, match=r"b.parquet is a store of evidence.*sle encode b.parquet"):
         encode("in")
 
@@ -253,10 +253,10 @@ def test_many_files_are_one_batch_of_a_store(here: Path):
     whole, _ = encode(str(write(here / "whole.parquet", ROWS)))
     for n in range(3):
         write(here / f"in/{n}.parquet", ROWS[n * 20 : n * 20 + 20])
-    encode_file("in", into="store.parquet", columns=COLUMNS)
+    encode_as_stated("in", into="store.parquet", columns=COLUMNS)
     with pytest.raises(ValueError, match=r"60 rows of whole.parquet are in store.parquet already"):
-        encode_file("whole.parquet", into="store.parquet", columns=COLUMNS)
-    encode_file("store.parquet", "out.parquet", columns={})
+        encode_as_stated("whole.parquet", into="store.parquet", columns=COLUMNS)
+    encode_as_stated("store.parquet", "out.parquet", columns={})
     with duckdb.connect() as connection:
         found = connection.read_parquet("out.parquet").fetchall()
     assert [row[0] for row in found] == [row[0] for row in whole]
@@ -406,7 +406,8 @@ def large(path: Path) -> Path:
 PEAK = """
 import sys
 from slencodings.files.encode import encode_file
-encode_file(sys.argv[1], sys.argv[2], memory=sys.argv[3] or None)
+from slencodings.tables.fuse import Fusing
+encode_file(sys.argv[1], sys.argv[2], None, Fusing(weigh="stated"), memory=sys.argv[3] or None)
 print(int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) // 1024)
 """
 

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,15 +23,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from crowd_files import Roles, assert_same_table
+from crowd_files import Roles, assert_same_table, skilled_table
 from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd_table, in_order
-from flat import encode_on_spark
+from flat import encode_file, encode_on_spark
 from strategies import assert_close
 
 from slencodings import from_table, fuse_table
 from slencodings.tables import fuse_evidence
-from slencodings.trust import learn_trust, sample_items
-from slencodings.trust.objective import Ridge
+from slencodings.trust import Ridge, crowd_to_json, learn_crowd, sample_items
 
 pyspark = pytest.importorskip("pyspark", reason="pip install 'slencodings[spark]'")
 pytestmark = [
@@ -220,13 +220,19 @@ def assert_fused_alike(table: Any, reference: Any) -> None:
 
 
 def learned() -> Any:
-    """Trust that knows annotators, stated levels and what votes say about other labels."""
+    """A crowd that knows annotators, stated levels and what people say where a label is true."""
     columns = {name: crowd_table()[name] for name in ("item", "who", "said", "sure")}
     said: Roles = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
     annotations = from_table(columns, **said, confidence_scale=None)
-    return learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+    crowd = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+    return replace(crowd, through_truth=0.3)
 
 
+def learned_softly() -> Any:
+    return replace(learned(), labels=np.asarray(SOFT, dtype=object))
+
+
+LEARNED = NAMED | {"annotator": "who", "confidence": "sure", "crowd": learned}
 CASES: dict[str, dict[str, Any]] = {
     "certain": NAMED | NUMBERS | {"smoothing": 0.0},
     "certain, long": NAMED | NUMBERS | {"smoothing": 0.0, "form": "long"},
@@ -254,15 +260,17 @@ CASES: dict[str, dict[str, Any]] = {
     | {"annotator": "who", "reliability": {"ann": 0.9, "bob": 0.2}, "missing": "drop"},
     "missing, trusted": NAMED
     | {"annotator": "who", "reliability": {"ann": 0.9}, "missing": "trust"},
-    "trust": NAMED | {"annotator": "who", "confidence": "sure", "trust": learned},
-    "trust, long": NAMED
-    | {"annotator": "who", "confidence": "sure", "trust": learned, "form": "long"},
+    "crowd": LEARNED,
+    "crowd, long": LEARNED | {"form": "long"},
+    "crowd, truth": LEARNED | {"reading": "truth"},
+    "crowd, truth, soft": LEARNED | {"label": SOFT, "reading": "truth", "crowd": learned_softly},
+    "crowd, evidence": LEARNED | {"form": "evidence"},
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_spark_fuses_as_other_engines_do(engine: Engine, case: str) -> None:
-    how = {k: v() if k == "trust" else v for k, v in CASES[case].items()}
+    how = {k: v() if k == "crowd" else v for k, v in CASES[case].items()}
     table = fuse_table(engine.crowd, **how)
     assert type(table) is type(engine.crowd)
     assert_fused_alike(table, fuse_table(pl.LazyFrame(crowd_table()), **how))
@@ -453,6 +461,7 @@ def write(path: Path, columns: Columns = SMALL) -> str:
 
 
 def encode(source: Any, target: Any, **how: Any) -> dict[str, Any]:
+    how = {"weigh": "stated"} | how
     return encode_on_spark(source if isinstance(source, list) else str(source), str(target), **how)
 
 
@@ -471,23 +480,46 @@ def test_files_of_every_format_give_the_same_opinions(kind: str, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("sessions")
-def test_names_with_dots_words_for_labels_and_stored_trust_are_read(tmp_path: Path) -> None:
+def test_names_with_dots_words_for_labels_and_stored_crowds_are_read(tmp_path: Path) -> None:
     mturk = {"Input.id": [1, 1, 2], "WorkerId": ["x", "y", "x"], "Answer.q": [1, 2, 2]}
     source = write(tmp_path / "in.parquet", mturk)
     columns = {"item": "Input.id", "label": "Answer.q"}
     about = encode(source, tmp_path / "long.csv", columns=columns, labels=["2", "1"], form="long")
     assert about["labels"] == [2, 1]
     assert pl.read_csv(tmp_path / "long.csv/*.csv").columns[:2] == ["Input.id", "label"]
-    kept = tmp_path / "trust.json"
+    kept = tmp_path / "crowd.json"
     said: Roles = {"item": "item", "annotator": "annotator", "label": "label"}
     annotations = from_table(SMALL, **said)
-    kept.write_text(learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1)).to_json())
+    kept.write_text(crowd_to_json(learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))))
     source = write(tmp_path / "other.parquet", SMALL | {"reliability": [0.1, 0.2, 0.3]})
-    about = encode(source, tmp_path / "out.parquet", trust=str(kept), columns={"confidence": None})
+    about = encode(source, tmp_path / "out.parquet", weigh=str(kept), columns={"confidence": None})
     assert "reliability" not in about["columns"]
-    assert about["trust_from"] == str(kept)
+    assert about["weigh"] == str(kept)
     with pytest.raises(ValueError, match="of the type of column 'Answer_q', Int64; yes,no came"):
         encode(tmp_path / "in.parquet", tmp_path / "x.csv", columns=columns, labels=["yes", "no"])
+
+
+@pytest.mark.usefixtures("sessions")
+def test_a_crowd_is_learned_on_the_cluster_as_on_one_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, least in (("MOST_TO_LEARN_FROM", 150), ("SAMPLED", 80)):
+        monkeypatch.setattr(f"slencodings.trust.learn_from_table.{name}", least)
+    write_parts(pa.table(skilled_table()), tmp_path / "in", 2)
+    said: list[str] = []
+    for reading in ("votes", "truth"):
+        target, same = tmp_path / f"{reading}.parquet", str(tmp_path / f"{reading}.csv")
+        how = {"weigh": "learned", "reading": reading, "say": lambda *x: said.append(" ".join(x))}
+        about = encode(tmp_path / "in", target, **how)
+        expected = encode_file(str(tmp_path / "in"), same, weigh="learned", reading=reading)
+        assert about["crowd"] == expected["crowd"]
+        found = pl.read_parquet(target / "*.parquet").sort("item")
+        other = pl.read_csv(same).sort("item")
+        assert found.columns == other.columns
+        for name in found.columns[1:]:
+            assert_close(found[name].to_numpy(), other[name].to_numpy())
+    assert any("a sample of whole items is learned from" in line for line in said)
+    assert any(line.endswith("probability that it is true, learned weights") for line in said)
 
 
 DRIFTS: dict[str, tuple[str, Columns, str]] = {
@@ -564,8 +596,7 @@ def test_sources_and_targets_are_checked_before_any_work(tmp_path: Path) -> None
         ([source, other], {}, "all files must be of one format"),
         (str(tmp_path / "in/c.txt"), {}, "names of files say their format"),
         (source, {"format": "json"}, "by the line, not one array"),
-        (source, {"trust": "learned"}, "in the memory of one machine.*trust='learned' came"),
-        (source, {"confidence_scale": "calibrated"}, "calibrated came.* Learn from a sample"),
+        (source, {"confidence_scale": "calibrated"}, "`calibrated` came. Name the ends, conf"),
         (source, {"master": "spark://other:7077"}, "runs in this process; master='spark://oth"),
     ):
         with pytest.raises((ValueError, OSError), match=words):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,10 +26,10 @@ from hypothesis import strategies as st
 from strategies import one_in
 
 import slencodings
-from slencodings.choices import Form
+from slencodings.choices import CrowdReading, Form
 from slencodings.files.store import alone
 from slencodings.tables import fuse_evidence
-from slencodings.trust import learn_trust
+from slencodings.trust import Crowd, crowd_to_json, learn_crowd
 
 
 def part(table: Table, which: Sequence[int]) -> Table:
@@ -308,7 +309,7 @@ def test_labels_must_be_plain_values(tmp_path: Path):
 
 ADDITIVE = {
     "operator": ({"operator": "average"}, "cumulative operator; operator='average' came"),
-    "trust": ({"trust": "learned"}, "trust='learned' came. Learn it from a file, save_trust"),
+    "weigh": ({"weigh": "learned"}, "weigh='learned' came. Learn it from a file, save_crowd"),
     "scale": ({"confidence_scale": "calibrated"}, "`calibrated` came. Name the ends of the scale"),
 }
 
@@ -365,10 +366,10 @@ def test_a_column_of_uncertainty_is_asked_for_too(tmp_path: Path):
     assert_refused(tmp_path, "came with uncertainty;.*one number for all: uncertainty=0", MORE)
 
 
-# Trust that was learned before
+# Crowds that were learned before
 
 
-def trusted(folder: Path, seed: int = 0) -> tuple[Table, Any]:
+def learned(folder: Path, seed: int = 0) -> tuple[Table, Crowd]:
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 3, 20).repeat(3)
     said = np.where(rng.random(60) < 0.8, truth, rng.integers(0, 3, 60))
@@ -378,36 +379,70 @@ def trusted(folder: Path, seed: int = 0) -> tuple[Table, Any]:
         "label": [("no", "2", "10")[k] for k in said],
     }
     roles: Roles = {name: name for name in table}
-    trust = learn_trust(slencodings.from_table(table, **roles), rng=0)
-    (folder / f"trust{seed}.json").write_text(trust.to_json())
-    return table, trust
+    crowd = replace(learn_crowd(slencodings.from_table(table, **roles)), through_truth=0.3)
+    (folder / f"crowd{seed}.json").write_text(crowd_to_json(crowd))
+    return table, crowd
 
 
-def test_trust_is_kept_in_the_store(tmp_path: Path):
-    table, trust = trusted(tmp_path)
-    path = tmp_path / "trust0.json"
-    add(tmp_path, part(table, range(20)), trust=str(path))
-    add(tmp_path, part(table, range(20, 40)), trust=str(path))
-    path.unlink()
-    said = add(tmp_path, part(table, range(40, 60)))
-    assert not any("--trust learned" in line for line in said)
+@given(order=st.permutations(range(60)), cuts=st.tuples(st.integers(1, 30), st.integers(31, 59)))
+@one_in(20)
+def test_batches_in_any_order_give_both_readings_of_one_run(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], cuts: tuple[int, int]
+):
+    folder = tmp_path_factory.mktemp("store")
+    table, crowd = learned(folder)
+    table["label"][7] = None  # shown, and nobody said anything
+    first, second = cuts
+    for batch in (order[:first], order[first:second], order[second:]):
+        begun = (folder / "store.parquet").exists()
+        weigh = None if begun else str(folder / "crowd0.json")
+        said = add(folder, part(table, batch), weigh=weigh)
+        assert not any("weighed as stated" in line for line in said)
     roles: Roles = {name: name for name in table}
-    for form in get_args(Form)[:2]:
-        expected = slencodings.fuse_table(table, **roles, trust=trust, form=form)
-        assert_same_table(opinions(tmp_path, form=form), expected)
+    for reading in get_args(CrowdReading):
+        for form in get_args(Form)[:2]:
+            expected = slencodings.fuse_table(
+                table, **roles, crowd=crowd, reading=reading, form=form
+            )
+            assert_same_table(opinions(folder, form=form, reading=reading), expected)
+    stored = pq.read_table(folder / "store.parquet").to_pydict()
+    fused = fuse_evidence(stored, crowd=crowd, reading="truth")
+    expected = slencodings.fuse_table(table, **roles, crowd=crowd, reading="truth")
+    assert_same_table({name: list(x) for name, x in fused.items()}, expected)
 
 
-def test_another_trust_is_refused(tmp_path: Path):
-    table, _ = trusted(tmp_path)
-    trusted(tmp_path, seed=1)
-    first, other = (str(tmp_path / f"trust{seed}.json") for seed in (0, 1))
-    add(tmp_path, part(table, range(20)), trust=first)
-    words = "the store has its own as trust, and another one came"
-    assert_refused(tmp_path, words, part(table, range(20, 60)), trust=other)
+def test_a_crowd_without_a_model_of_truth_keeps_no_likelihoods(tmp_path: Path):
+    table, crowd = learned(tmp_path)
+    voting = replace(crowd, model=None)
+    (tmp_path / "crowd.json").write_text(crowd_to_json(voting))
+    add(tmp_path, table, weigh=str(tmp_path / "crowd.json"))
+    assert "log_likelihood" not in sums(tmp_path)
+    roles: Roles = {name: name for name in table}
+    for reading in get_args(CrowdReading):
+        expected = slencodings.fuse_table(table, **roles, crowd=voting, reading=reading)
+        assert_same_table(opinions(tmp_path, reading=reading), expected)
+
+
+def test_another_crowd_is_refused(tmp_path: Path):
+    table, _ = learned(tmp_path)
+    learned(tmp_path, seed=1)
+    first, other = (str(tmp_path / f"crowd{seed}.json") for seed in (0, 1))
+    add(tmp_path, part(table, range(20)), weigh=first)
+    words = "the store has its own as crowd, and another one came"
+    assert_refused(tmp_path, words, part(table, range(20, 60)), weigh=other)
+    words = "the store has a crowd of its own, and weigh='stated' came"
+    assert_refused(tmp_path, words, part(table, range(20, 60)), weigh="stated")
     (tmp_path / "store.parquet").unlink()
-    add(tmp_path, part(table, range(20)))
-    words = "the store has none as trust, and another one came"
-    assert_refused(tmp_path, words, part(table, range(20, 60)), trust=other)
+    said = add(tmp_path, part(table, range(20)))
+    assert (
+        sum("note annotations of this store are weighed as stated; to we" in x for x in said) == 1
+    )
+    said = add(tmp_path, part(table, range(20, 40)))
+    assert not any("weighed as stated" in line for line in said)
+    words = "the store has none as crowd, and another one came"
+    assert_refused(tmp_path, words, part(table, range(40, 60)), weigh=other)
+    with pytest.raises(ValueError, match="a question to a learned crowd, and none came"):
+        opinions(tmp_path, reading="truth")
 
 
 # Files that are no stores, or not any more
@@ -449,16 +484,34 @@ def test_a_damaged_store_is_left_as_it_is(tmp_path: Path, damage: str):
     assert_refused(tmp_path, words, doubtful_table(seed=1))
 
 
-def test_a_store_of_a_newer_kind_is_left_as_it_is(tmp_path: Path):
+def rewritten(folder: Path, **changes: Any) -> None:
+    """The store with other metadata."""
+    said = {k: v for k, v in (about(folder) | changes).items() if v is not ...}
+    table = pq.read_table(folder / "store.parquet")
+    table = table.replace_schema_metadata({b"slencodings": json.dumps(said).encode()})
+    pq.write_table(table, folder / "store.parquet")
+
+
+@pytest.mark.parametrize(("kind", "crowd"), [(3, None), (1, {"worth": [1.0]})], ids=str)
+def test_a_store_of_another_kind_is_left_as_it_is(tmp_path: Path, kind: int, crowd: Any):
     add(tmp_path, BOTH)
-    newer = about(tmp_path) | {"store": 2, "version": "9.0"}
-    table = pq.read_table(tmp_path / "store.parquet")
-    table = table.replace_schema_metadata({b"slencodings": json.dumps(newer).encode()})
-    pq.write_table(table, tmp_path / "store.parquet")
-    words = "a store of kind 2, written by slencodings 9.0; .* knows kind 1 only. Nothing was"
+    rewritten(tmp_path, store=kind, version="9.0", crowd=..., trust=crowd)
+    words = (
+        f"a store of kind {kind}, written by slencodings 9.0; .* knows kind 2, and kind 1 if "
+        "nothing was learned. Nothing was"
+    )
     assert_refused(tmp_path, words, MORE)
     with pytest.raises(ValueError, match=words):
         opinions(tmp_path)
+
+
+def test_a_store_of_the_first_kind_goes_on_if_nothing_was_learned(tmp_path: Path):
+    add(tmp_path, BOTH)
+    rewritten(tmp_path, store=1, crowd=..., trust=None)
+    before = opinions(tmp_path)
+    add(tmp_path, MORE)
+    assert about(tmp_path)["store"] == 2
+    assert len(opinions(tmp_path)["item"]) >= len(before["item"])
 
 
 def test_a_store_is_not_taken_for_annotations(tmp_path: Path):

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ from engines import LABELS, SKILLS, SOFT, crowd_table, without
 from polars.testing import assert_frame_equal
 
 from slencodings import from_table, fuse_table
-from slencodings.trust import learn_trust
-from slencodings.trust.objective import Ridge
+from slencodings.trust import Ridge, learn_crowd
 
 NAMED: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
@@ -26,10 +26,11 @@ def table() -> pl.DataFrame:
     return pl.DataFrame(without(crowd_table(), "p", "a"))
 
 
-def trust() -> Any:
+def crowd() -> Any:
     said: Roles = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
     annotations = from_table(table(), **said, confidence_scale=None)
-    return learn_trust(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+    learned = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+    return replace(learned, through_truth=0.3)
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -44,7 +45,17 @@ CASES: dict[str, dict[str, Any]] = {
     "constraint": NAMED | NUMBERS | {"operator": "constraint"},
     "mappings": NAMED | {"annotator": "who", "confidence": SKILLS, "reliability": SKILLS},
     "no duplicates": NAMED | {"annotator": "who", "duplicates": "last"},
-    "trust": NAMED | {"annotator": "who", "confidence": "sure", "trust": trust},
+    "crowd": NAMED | {"annotator": "who", "confidence": "sure", "crowd": crowd},
+    "crowd, truth, long": NAMED
+    | {
+        "annotator": "who",
+        "confidence": "sure",
+        "crowd": crowd,
+        "reading": "truth",
+        "form": "long",
+    },
+    "crowd, evidence": NAMED
+    | {"annotator": "who", "confidence": "sure", "crowd": crowd, "form": "evidence"},
 }
 
 
@@ -80,7 +91,7 @@ def written(folder: Path) -> pl.LazyFrame:
     CASES,
 )
 def test_every_plan_is_lazy_and_runs_in_the_streaming_engine(case: str, tmp_path: Path) -> None:
-    how = {k: v() if k == "trust" else v for k, v in CASES[case].items()}
+    how = {k: v() if k == "crowd" else v for k, v in CASES[case].items()}
     opinions = fuse_table(written(tmp_path), **how)
     assert type(opinions) is pl.LazyFrame
     _, fallen = plan(opinions)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from flat import encode_file
+from flat import encode_as_stated
 from sklearn.linear_model import LogisticRegression
 
 import slencodings as sle
@@ -68,8 +68,10 @@ def test_opinions_of_one_item_or_of_many_axes_are_refused():
 
 def test_lists_are_the_wide_form_in_the_order_of_the_labels(here: Path):
     values = ["belief", "uncertainty", "probability", "alpha"]
-    encode_file("crowd.parquet", "wide.parquet", columns={}, values=values)
-    about = encode_file("crowd.parquet", "lists.parquet", columns={}, values=values, form="lists")
+    encode_as_stated("crowd.parquet", "wide.parquet", columns={}, values=values)
+    about = encode_as_stated(
+        "crowd.parquet", "lists.parquet", columns={}, values=values, form="lists"
+    )
     assert about["form"] == "lists"
     assert about["labels"] == ["it's", "maybe", "no"]
     wide, lists = (pq.read_table(f"{name}.parquet") for name in ("wide", "lists"))
@@ -87,8 +89,8 @@ def test_weights_in_a_file_are_probabilities_by_item_and_label(here: Path, label
     names = dict(zip(["it's", "maybe", "no"], labels, strict=True))
     table = pa.table(CROWD | {"label": [names[label] for label in CROWD["label"]]})
     pq.write_table(table, "crowd.parquet")
-    encode_file("crowd.parquet", "wide.parquet", columns={})
-    about = encode_file("crowd.parquet", "weights.parquet", columns={}, form="weights")
+    encode_as_stated("crowd.parquet", "wide.parquet", columns={})
+    about = encode_as_stated("crowd.parquet", "weights.parquet", columns={}, form="weights")
     wide = pq.read_table("wide.parquet").to_pylist()
     weights = pq.read_table("weights.parquet").to_pylist()
     assert about["written"] == len(weights) == 9
@@ -99,7 +101,7 @@ def test_weights_in_a_file_are_probabilities_by_item_and_label(here: Path, label
 
 
 def test_labels_that_cannot_be_are_not_in_the_file(here: Path):
-    encode_file("crowd.parquet", "out.csv", columns={}, form="weights", smoothing=0)
+    encode_as_stated("crowd.parquet", "out.csv", columns={}, form="weights", smoothing=0)
     with Path("out.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["label"] for row in rows if row["item"] == "b"] == ["no"]
@@ -107,10 +109,10 @@ def test_labels_that_cannot_be_are_not_in_the_file(here: Path):
 
 
 def test_a_store_is_written_in_every_form(here: Path):
-    encode_file("crowd.parquet", into="store.parquet", columns={})
+    encode_as_stated("crowd.parquet", into="store.parquet", columns={})
     for form in ("wide", "long", "lists", "weights"):
-        encode_file("crowd.parquet", f"{form}.csv", columns={}, form=form)
-        encode_file("store.parquet", f"stored-{form}.csv", columns={}, form=form)
+        encode_as_stated("crowd.parquet", f"{form}.csv", columns={}, form=form)
+        encode_as_stated("store.parquet", f"stored-{form}.csv", columns={}, form=form)
         assert Path(f"{form}.csv").read_text() == Path(f"stored-{form}.csv").read_text()
 
 
@@ -125,4 +127,4 @@ def test_a_store_is_written_in_every_form(here: Path):
 def test_forms_that_cannot_be_say_so(here: Path, form: Any, item: str, message: str):
     pq.write_table(pa.table(CROWD).rename_columns([item, "label", "confidence"]), "crowd.parquet")
     with pytest.raises(ValueError, match=message):
-        encode_file("crowd.parquet", "out.csv", columns={"item": item}, form=form)
+        encode_as_stated("crowd.parquet", "out.csv", columns={"item": item}, form=form)

@@ -6,6 +6,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 # How opinions are fused.
 Operator: TypeAlias = Literal["cumulative", "average", "weighted", "constraint"]
+# What a learned crowd is asked: what the next person would say, or which label is true.
+CrowdReading: TypeAlias = Literal["votes", "truth"]
 # What a table or file of opinions gives of each item.
 Value: TypeAlias = Literal["belief", "uncertainty", "probability", "base_rate", "evidence", "alpha"]
 # A row per item; per item and label that was named; the same as additive pseudo-counts.
@@ -50,8 +52,8 @@ Direction: TypeAlias = Literal["reverse", "forward"]
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 # What becomes of the learning rate.
 Schedule: TypeAlias = Literal["constant", "cosine"]
-# Whom to trust in the targets of a network.
-Trusted: TypeAlias = Literal["none", "learned"]
+# What annotations are worth in the targets of a network: learned from the crowd, or as stated.
+Weighed: TypeAlias = Literal["learned", "stated"]
 # What further annotations are for.
 Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
 # What becomes of labels with equally many votes, and without drawing lots.

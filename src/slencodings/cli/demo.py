@@ -69,7 +69,7 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
         say(
             "\nThe same on a table of your own, or on this crowd after `sle demo --save crowd.csv`:"
         )
-    say(f"  sle encode {name} -o targets.parquet --trust learned")
+    say(f"  sle encode {name} -o targets.parquet")
     say(f"  sle compare {name}")
 
 

@@ -12,6 +12,7 @@ from slencodings.cli import options as o
 from slencodings.progress import notes
 
 if TYPE_CHECKING:
+    from slencodings.tables.fuse import Fusing
     from slencodings.tables.roles import Reading
 
 
@@ -28,11 +29,12 @@ def encode(
     keep: o.Keep = None,
     *,
     reading: Reading,
-    trust: o.Trust = "none",
-    save_trust: o.SaveTrust = None,
+    weigh: o.Weigh = None,
+    asked: o.Asked = "votes",
+    save_crowd: o.SaveCrowd = None,
     seed: o.Seed = None,
     smoothing: o.Smoothing = None,
-    prior_weight: o.PriorWeight = 2.0,
+    prior_weight: o.PriorWeight = None,
     operator: o.HowFused = "cumulative",
     form: o.InForm = None,
     values: o.Values = "belief,uncertainty,probability",
@@ -42,17 +44,11 @@ def encode(
     """Fuse files of annotations into a file of opinions, one per item.
 
     Columns are found by their usual names (item or task, annotator or worker, label or answer,
-    confidence, reliability) and what was found is said. With --into, the annotations are added to
-    evidence that is kept, and opinions are of all that is in it; it may itself be IN.
+    confidence, reliability) and what was found is said. What annotations are worth is learned from
+    the crowd itself; --weigh stated takes it from these columns. With --into, the annotations are
+    added to evidence that is kept, and opinions are of all that is in it; it may itself be IN.
     """
     _check_output(target, into, again)
-    _check_trust(
-        trust,
-        reading.confidence_scale,
-        {"--reliability": reading.reliability, "--smoothing": smoothing}
-        | {"--operator": None if operator == "cumulative" else operator},
-        {"--save-trust": save_trust, "--seed": seed},
-    )
     _check_engine(
         engine,
         {"--master": master, "--patience": patience},
@@ -67,9 +63,7 @@ def encode(
             "--csv-style": csv_style if csv_style != "plain" else None,
             "--keep": keep,
             "--merge-case": reading.merge_case,
-            "--save-trust": save_trust,
-            "--seed": seed,
-            "--trust": trust if trust == "learned" else None,
+            "--save-crowd": save_crowd,
         },
     )
     from slencodings.tables.fuse import Fusing
@@ -80,9 +74,11 @@ def encode(
         prior_weight=prior_weight,
         values=tuple(dict.fromkeys(o.words(values) or [])),
         form=form,
-        trust=trust,
+        reading=asked,
+        weigh=weigh,
         seed=seed or 0,
     )
+    _check_weighing(reading, fusing, {"--save-crowd": save_crowd, "--seed": seed})
     with notes(quiet, verbose) as (say, progress):
         if engine == "spark" and target is not None:
             from slencodings.files.spark import PATIENCE, encode_files
@@ -102,39 +98,33 @@ def encode(
                 into=into,
                 again=again,
                 memory=memory,
-                save_trust=save_trust,
+                save_crowd=save_crowd,
                 csv_style=csv_style,
                 say=say,
                 progress=progress,
             )
         for name, value in about.items():
-            if name != "trust":
+            if name != "crowd":
                 say("detail", f"{name} = {value}")
 
 
-def _check_trust(
-    trust: str, scale: Any, known_better: dict[str, Any], learning: dict[str, Any]
-) -> None:
-    """Refuse what trust makes meaningless, and options of learning where nothing is learned."""
+def _check_weighing(reading: Reading, fusing: Fusing, learning: dict[str, Any]) -> None:
+    """Refuse what learning makes meaningless, and options of learning where nothing is learned."""
+    from slencodings.files.weigh import only_stated
+
+    needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
+    learns = weigh == "learned" or (weigh is None and not needs_stated)
     for option, value in learning.items():
-        if value is not None and trust != "learned":
+        if value is not None and not learns:
+            came = f"--weigh {weigh}" if weigh else o.spelled(needs_stated[0])
             raise typer.BadParameter(
-                f"it is for `--trust learned`; `--trust {trust}` came.", param_hint=option
+                f"it is for `--weigh learned`; `{came}` came.", param_hint=option
             )
-    if trust == "none":
-        return
-    for option, value in known_better.items():
-        if value is not None:
-            raise typer.BadParameter(
-                f"trust knows this better; `{option} {value}` came with `--trust {trust}`. "
-                "Leave one of them out.",
-                param_hint=option,
-            )
-    if scale is not None and (scale == "calibrated" or trust == "learned"):
+    if weigh not in (None, "stated") and needs_stated:
         raise typer.BadParameter(
-            f"trust learns what confidence is worth, on any scale; it came with `--trust {trust}`. "
-            "Leave one of them out.",
-            param_hint="--confidence-scale",
+            f"what annotations are worth is learned; it came with `--weigh {weigh}`. "
+            "Leave one of them out, or type --weigh stated.",
+            param_hint=o.spelled(needs_stated[0]),
         )
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from slencodings.choices import (
+    CrowdReading,
     CsvStyle,
     Duplicates,
     Engine,
@@ -26,8 +27,8 @@ from slencodings.choices import (
     Operator,
     TableFormat,
     Tool,
-    Trusted,
     Value,
+    Weighed,
 )
 
 # What is read without a reader of exports, on one machine and on a cluster.
@@ -35,8 +36,8 @@ TABLES = get_args(TableFormat)
 VALUES = get_args(Value)
 
 
-def _positive(value: float) -> float:
-    if not 0 < value < float("inf"):
+def _positive(value: float | None) -> float | None:
+    if value is not None and not 0 < value < float("inf"):
         raise typer.BadParameter(f"a positive number is needed; {value:g} came. 2 is usual.")
     return value
 
@@ -78,16 +79,23 @@ def in_options(message: str, command: Any) -> str:
     confidence_scale=(1, 5) --confidence-scale 1-5, again=True --again, and labels=[...] shows what
     the help says of it, --labels A,B,...
     """
-    options = {p.name: p for p in command.params if p.param_type_name == "option"}
+    given = [p for p in command.params if p.param_type_name == "option"]
+    options = {max(p.opts, key=len)[2:].replace("-", "_"): p for p in given}
+    options |= {p.name: p for p in given}
     names = "|".join(options)
 
-    def spelled(found: re.Match[str]) -> str:
+    def as_typed(found: re.Match[str]) -> str:
         option = options[found[1]]
         name = max(option.opts, key=len)
         return f"{name} {_typed(ast.literal_eval(found[2]), option)}".rstrip() if found[2] else name
 
-    message = re.sub(rf"`({names})`()", spelled, message)
-    return re.sub(rf"\b({names})=({_GIVEN})", spelled, message)
+    message = re.sub(rf"`({names})`()", as_typed, message)
+    return re.sub(rf"\b({names})=({_GIVEN})", as_typed, message)
+
+
+def spelled(parameter: str) -> str:
+    """A parameter as an option."""
+    return "--" + parameter.replace("_", "-")
 
 
 def _typed(value: Any, option: Any) -> str:
@@ -132,7 +140,7 @@ Into = Annotated[
     typer.Option(
         metavar="STORE.parquet",
         help="Add the annotations to the evidence kept there, or begin it; what was added before "
-        "is not read again. Smoothing, confidence scale, labels and trust stay as it was begun.",
+        "is not read again. Smoothing, confidence scale, labels and crowd stay as it was begun.",
     ),
 ]
 Keep = Annotated[
@@ -238,17 +246,26 @@ IfIncomplete = Annotated[
 ]
 IfDuplicate = Annotated[Duplicates, typer.Option(help="What one annotator said twice of one item.")]
 
-Trust = Annotated[
-    str,
+Weigh = Annotated[
+    str | None,
     typer.Option(
-        metavar="none|learned|FILE",
-        help="Whom to trust and what confidence and votes are worth: `learned` from the crowd, "
-        "recommended where annotators are known; or a FILE that --save-trust wrote.",
+        metavar="learned|stated|FILE",
+        help="What annotations are worth: `learned` from the crowd itself, `stated` by their "
+        "confidence and reliability as they are, or a FILE that --save-crowd wrote.  [default: "
+        "learned; stated in a new store]",
     ),
 ]
-SaveTrust = Annotated[
+SaveCrowd = Annotated[
     str | None,
-    typer.Option(metavar="FILE.json", help="Keep what was learned, for --trust FILE on new rows."),
+    typer.Option(metavar="FILE.json", help="Keep what was learned, for --weigh FILE on new rows."),
+]
+Asked = Annotated[
+    CrowdReading,
+    typer.Option(
+        "--reading",
+        help="What probabilities mean, where they are learned: that the next person says it "
+        "(votes), or that it is true (truth).",
+    ),
 ]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Seed of what is held out in learning.  [default: 0]")
@@ -258,15 +275,16 @@ Smoothing = Annotated[
     typer.Option(
         min=0,
         max=1,
-        help="Doubt added to each annotation; at 0 one certain annotation silences all others."
-        "  [default: 0.01]",
+        help="Doubt added to each annotation weighed as stated; at 0 one certain annotation "
+        "silences all others.  [default: 0.01]",
     ),
 ]
 PriorWeight = Annotated[
-    float,
+    float | None,
     typer.Option(
         callback=_positive,
-        help="Pseudo-counts of a vacuous opinion; matters for evidence and alpha.",
+        help="Pseudo-counts of a vacuous opinion; matters for evidence and alpha.  [default: "
+        "learned, or 2]",
     ),
 ]
 HowFused = Annotated[Operator, typer.Option(help="How opinions are fused.")]
@@ -418,8 +436,9 @@ Predictions = Annotated[
 WhatLoss = Annotated[Objective, typer.Option(help="What to minimise.")]
 Epochs = Annotated[int, typer.Option(min=1, help="Passes over the items.")]
 Held = Annotated[float, typer.Option(min=0, max=0.99, help="Share of items held out to score.")]
-LearnTrust = Annotated[
-    Trusted, typer.Option(help="Whom to trust in the targets: all alike, or learned.")
+WeighTargets = Annotated[
+    Weighed,
+    typer.Option(help="What annotations are worth in the targets: learned, or as stated."),
 ]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]

@@ -24,7 +24,7 @@ def train(
     text: o.Text = None,
     predictions: o.Predictions = None,
     gold: o.Gold = None,
-    trust: o.LearnTrust = "none",
+    weigh: o.WeighTargets = "learned",
     objective: o.WhatLoss = "reverse_kl",
     epochs: o.Epochs = 100,
     test: o.Held = 0.2,
@@ -43,11 +43,16 @@ def train(
     X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
-    given = "learned" if trust == "learned" else None  # then that of each annotation counts
     to_opinions = objective in ("reverse_kl", "forward_kl")
+    # As stated, the reliability of each annotation counts.
+    given = "learned" if weigh == "learned" and to_opinions else None
     if a.reliability is not None and not to_opinions:
         read.say("note", f"{objective} learns from plain votes; reliability is not used")
-        given = None
+    elif a.reliability is not None and given:
+        read.say(
+            "note",
+            "reliability is not used: what annotators are worth is learned; --weigh stated uses it",
+        )
     trained = models.train(
         a, X, there, test=test, gold=crowd.truth, seed=seed or 0,
         objective=objective, max_epochs=epochs, reliability=given,

@@ -24,7 +24,8 @@ from slencodings.files.forms import lay_out
 from slencodings.files.keep import carry
 from slencodings.files.locate import Connection, Source, is_store, locate, read_tool
 from slencodings.files.scan import Relation, Step, quote, read
-from slencodings.files.store import Store, alone, check_additive, check_settings, open_store
+from slencodings.files.store import Store, alone, check_additive, open_store
+from slencodings.files.weigh import Weighing, about_crowd, choose_weighing, how_written
 from slencodings.files.write import (
     WRITERS,
     check_place,
@@ -37,8 +38,9 @@ from slencodings.progress import Progress, Say
 from slencodings.tables.fuse import About, Fusing, add_rows
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import Rows, count_repeated, read_rows, tell
-from slencodings.trust.learn import learn_from_table
-from slencodings.trust.value import Trust, load_trust
+from slencodings.trust.crowd import Crowd
+from slencodings.trust.learn_from_table import learn_from_table
+from slencodings.trust.stored import crowd_to_json
 
 
 class Job(NamedTuple):
@@ -71,7 +73,7 @@ def encode_file(
     into: str | None = None,
     again: bool = False,
     memory: str | None = None,
-    save_trust: str | None = None,
+    save_crowd: str | None = None,
     csv_style: CsvStyle = "plain",
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
@@ -86,7 +88,7 @@ def encode_file(
     again : add them even if they were added before
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
-    save_trust : where to keep what was learned
+    save_crowd : where to keep what was learned
     csv_style : how a target that is CSV is written
     say, progress : called with notes for people, and with what is done of each step
     """
@@ -100,16 +102,16 @@ def encode_file(
     writer = "" if target is None else check_target(target, source, *stores, style=csv_style)
     for store in stores:
         kept_evidence.check_place_of_store(store, source)
-    if save_trust is not None:
+    if save_crowd is not None:
         outputs = [target, f"{target}.meta.json"] if target else []
-        check_place(save_trust, source, *stores, *outputs)
+        check_place(save_crowd, source, *stores, *outputs)
     with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
         for store in stores:
             held.enter_context(alone(Path(store)))
         found = locate(connection, source, folder)
         for output in [
             *stores,
-            *(name for name in (target, save_trust) if name not in (None, "-")),
+            *(name for name in (target, save_crowd) if name not in (None, "-")),
         ]:
             check_place(output, found.files)  # A pattern may stand for what is to be replaced.
         found, reading = read_tool(found, reading, folder, say)
@@ -125,7 +127,7 @@ def encode_file(
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
                 return _fuse_store(job, Path(copy))
-            return _fuse(job, save_trust)
+            return _fuse(job, save_crowd)
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
@@ -134,72 +136,66 @@ def encode_file(
                 shutil.copyfileobj(written, sys.stdout.buffer)
             sys.stdout.buffer.flush()
     if target is not None:
-        how = f"smoothing {about['smoothing']:g}"
-        how = f"trust {about['trust_from']}" if "trust" in about else how
-        how = f"{about['form']}, {about['operator']}, {how}"
-        say("wrote", f"{target}: {counted(about['written'], 'row')}, {how}")
-    if save_trust is not None:
-        say("wrote", f"{save_trust}: the trust that was learned")
+        say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
+    if save_crowd is not None:
+        say("wrote", f"{save_crowd}: the crowd that was learned")
     return about
 
 
-def _fuse(job: Job, save_trust: str | None) -> About:
+def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
     fusing, source = job.fusing, job.source
     _check_finite(job, fusing.smoothing)
-    stored = None if fusing.trust in ("none", "learned") else load_trust(fusing.trust)
-    given = _read(job, stored)
+    weighing = choose_weighing(job.reading, fusing, job.say)
+    if save_crowd is not None and not weighing.learns:
+        raise ValueError(
+            f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
+            "Leave one of them out."
+        )
+    given = _read(job, weighing)
     reading, rows = given.reading, given.rows
     opinions, about = lay_out(rows, fusing)
     opinions = carry(opinions, given.crowd, reading, job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
     about |= about_reading(reading, rows)
+    about["weigh"] = weighing.how
     beside: dict[Path, str] = {}
-    if rows.trust is not None:
-        about |= {"trust_from": fusing.trust, "trust": rows.trust.to_dict()}
-        about |= {"seed": fusing.seed} if fusing.trust == "learned" else {}
-        beside |= {Path(save_trust): rows.trust.to_json()} if save_trust else {}
+    if rows.crowd is not None:
+        about |= about_crowd(rows.crowd, weighing.how, fusing.seed)
+        beside |= {Path(save_crowd): crowd_to_json(rows.crowd)} if save_crowd else {}
     job.step("fusing", rows.counts["rows"], "rows")
     with writing(job.connection, opinions, job.target, job.writer, about, beside) as count:
         about["written"] = count
-    # More annotations than rows that were written means that some item has several.
-    counts = rows.counts
-    several = counts["rows"] - counts["unlabelled"] - counts.get("repeated", 0) > about["written"]
-    if fusing.trust == "none" and reading.annotator and reading.reliability is None and several:
-        job.say("note", "all annotators are trusted alike; --trust learned tells them apart")
     return about
 
 
 def _add(job: Job, path: Path, again: bool) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
-    What the store was begun with (smoothing, the scale of confidence, trust) need not be said
+    What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
     again, and cannot be changed.
     """
     reading, fusing, source = job.reading, job.fusing, job.source
     check_additive(fusing, reading)
     known = open_store(job.connection, path)
-    stored = None if fusing.trust == "none" else load_trust(fusing.trust)
-    if known is not None:
-        check_settings(known, fusing.smoothing, reading.confidence_scale, stored)
-        stored = known.learned
-        if stored is None:
-            fusing = replace(fusing, smoothing=known.smoothing)
-    given = _read(job, stored, known)
+    weighing = kept_evidence.weighing_of(known, reading, fusing, job.say)
+    if known is not None and known.crowd is None:
+        fusing = replace(fusing, smoothing=known.smoothing)
+    given = _read(job, weighing, known)
     rows, found = given.rows, given.reading
     batch = kept_evidence.describe_batch(source.name, given.crowd, found)
     batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
     if known is not None and not again:
         kept_evidence.check_new(known, batch, path)
-    new, smoothing = add_rows(rows, fusing)
+    new, smoothing = add_rows(rows, replace(fusing, reading="votes"))
     scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
     store = kept_evidence.with_batch(
         known, batch, rows, smoothing, scale, given=reading.labels is not None
     )
     job.step("adding", rows.counts["rows"], "rows")
-    old = None if known is None else kept_evidence.read_sums(job.connection, path)
-    total = kept_evidence.add(job.connection, old, new, source.name)
+    old = None if known is None else kept_evidence.read_sums(job.connection, path, known)
+    total = kept_evidence.add(job.connection, old, new, source.name, store)
     about = store.about()
     job.step("writing", None, "")
     with ExitStack() as both:  # Neither takes its place before both are there.
@@ -219,8 +215,7 @@ def _fuse_store(job: Job, path: Path) -> About:
     check_additive(job.fusing, reading)
     known = open_store(job.connection, path)
     assert known is not None, "it was recognised before"
-    stored = None if job.fusing.trust == "none" else load_trust(job.fusing.trust)
-    check_settings(known, job.fusing.smoothing, reading.confidence_scale, stored)
+    kept_evidence.weighing_of(known, reading, job.fusing, job.say)
     for role, spec in {**reading.columns, "labels": reading.labels}.items():
         if spec is not None:
             raise ValueError(
@@ -229,7 +224,7 @@ def _fuse_store(job: Job, path: Path) -> About:
             )
     job.say("read", f"{name}: {known.in_words()}")
     job.step("fusing", None, "")
-    sums = kept_evidence.read_sums(job.connection, path)
+    sums = kept_evidence.read_sums(job.connection, path, known)
     opinions, about = _fuse_sums(job, sums, known, name)
     with writing(job.connection, opinions, job.target, job.writer, about) as count:
         about["written"] = count
@@ -238,13 +233,15 @@ def _fuse_store(job: Job, path: Path) -> About:
 
 def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, About]:
     """The opinions of all that is in a store, and how they were made."""
-    smoothing = store.smoothing if store.trust is None else None
+    smoothing = store.smoothing if store.crowd is None else None
     _check_finite(job, smoothing)
     rows = kept_evidence.as_rows(total, store)
     opinions, about = lay_out(rows, replace(job.fusing, smoothing=smoothing))
     about |= {"version": __version__, "source": name, "batches": store.batches}
     about |= {"rows": sum(batch["rows"] for batch in store.batches)}
-    about |= {"trust_from": "of the store", "trust": store.trust} if store.trust else {}
+    about["weigh"] = "stated"
+    if rows.crowd is not None:
+        about |= about_crowd(rows.crowd, name, job.fusing.seed)
     return opinions, about
 
 
@@ -256,15 +253,14 @@ def _check_finite(job: Job, smoothing: float | None) -> None:
         )
 
 
-def _read(job: Job, stored: Trust | None, known: Store | None = None) -> Input:
+def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     """Read files and look at their values, and tell what was read and what of it may surprise.
 
     They must be like what is in a store, if that is known.
     """
-    source, fusing, say = job.source, job.fusing, job.say
-    trusted = fusing.trust == "learned" or stored is not None
+    source, say, stored = job.source, job.say, weighing.crowd
     crowd, reading = read(
-        job.connection, source, job.reading, trusted=trusted, say=say, step=job.step
+        job.connection, source, job.reading, learned=not weighing.stated, say=say, step=job.step
     )
     if source.empty:
         say("note", f"{source.empty:,} empty files are left out")
@@ -278,12 +274,11 @@ def _read(job: Job, stored: Trust | None, known: Store | None = None) -> Input:
             reading = replace(reading, labels=labels)
     if reading.confidence_scale is not None:
         reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
-    if fusing.trust == "learned":
+    if weighing.learns:
         stored = _learn(job, crowd, reading)
     elif stored is not None and reading.annotator is not None:
-        name = fusing.trust if fusing.trust != "none" else "the trust of the store"
-        _note_new(crowd, reading.annotator, stored, name, say)
-    rows = read_rows(crowd, reading, trust=stored)
+        _note_new(crowd, reading.annotator, stored, weighing.how, say)
+    rows = read_rows(crowd, reading, crowd=stored)
     tell(rows, source.name, len(source.files), say)
     if reading.duplicates == "all" and reading.annotator is not None:
         repeated = count_repeated(rows)
@@ -298,9 +293,9 @@ def _read(job: Job, stored: Trust | None, known: Store | None = None) -> Input:
     return Input(crowd, reading, rows)
 
 
-def _learn(job: Job, crowd: Relation, reading: Reading) -> Trust:
+def _learn(job: Job, crowd: Relation, reading: Reading) -> Crowd:
     job.step("learning", None, "")
-    trust = learn_from_table(
+    learned = learn_from_table(
         crowd,
         reading,
         seed=job.fusing.seed,
@@ -308,14 +303,14 @@ def _learn(job: Job, crowd: Relation, reading: Reading) -> Trust:
         progress=lambda done, total: job.step("learning", total, "", done),
     )
     job.step("checking", None, "")
-    return trust
+    return learned
 
 
-def _note_new(crowd: Relation, annotator: str, trust: Trust, name: str, say: Say) -> None:
-    """Tell how many annotators a stored trust does not know."""
+def _note_new(crowd: Relation, annotator: str, stored: Crowd, name: str, say: Say) -> None:
+    """Tell how many annotators a stored crowd does not know."""
     found = crowd.project(quote(annotator)).distinct().fetchall()
     here = {name for (name,) in found if name is not None}
-    if new := here - set(trust.annotators.tolist()):
+    if new := here - set(stored.annotators.tolist()):
         say(
             "note",
             f"{len(new):,} of {len(here):,} annotators are new to {name}, such as {min(new)!r}; "
@@ -348,7 +343,7 @@ def about_reading(reading: Reading, rows: Rows) -> About:
     """How rows were read, in plain values."""
     about: About = {"columns": reading.columns}
     if reading.confidence is not None:
-        as_stated = rows.trust is not None and not rows.trust.from_uncertainty
+        as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
         scale: Any = reading.confidence_scale or (0, 1)
         ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
         about["confidence_scale"] = "as stated" if as_stated else ends

@@ -91,7 +91,7 @@ def common_format(files: Sequence[str], format: str | None) -> str:
 
 
 def read_table(
-    spark: Any, files: list[str], format: str, reading: Reading, *, trusted: bool, say: Say
+    spark: Any, files: list[str], format: str, reading: Reading, *, learned: bool, say: Say
 ) -> tuple[Any, Reading]:
     """The columns that play a role as a table, and the reading that says which they are."""
     # A name with brackets is no pattern.
@@ -103,7 +103,7 @@ def read_table(
     else:
         schemas = _schemas(reader.parquet if format == "parquet" else reader.json, files)
     names = list(dict.fromkeys(name for schema in schemas.values() for name in schema))
-    reading = choose_columns(names, reading, trusted=trusted, say=say)
+    reading = choose_columns(names, reading, learned=learned, say=say)
     wanted = list(dict.fromkeys(name for _, name in reading.wanted))
     numbers = number_columns(reading)
     if format == "json":  # JSON writes 1.0 as 1.

@@ -56,14 +56,14 @@ def read(
     source: Source,
     reading: Reading,
     *,
-    trusted: bool = False,
+    learned: bool = False,
     used: Sequence[str] = (),
     say: Say,
     step: Step,
 ) -> tuple[Relation, Reading]:
     """The columns that play a role, as a relation, and the reading that says which they are.
 
-    `trusted`: trust says how reliable annotators are, so a column of that is not looked for.
+    `learned`: what annotators are worth is learned, so a column of reliability is not looked for.
     `used`: columns that are read for something else, such as gold.
     """
     size = sum(Path(file).stat().st_size for file in source.files) if source.local else None
@@ -84,7 +84,7 @@ def read(
             reading, item=joined_name(parts, table.names), keep=[*parts, *reading.keep]
         )
     made = [str(reading.item)] if parts else []
-    reading = choose_columns([*table.names, *made], reading, trusted=trusted, used=used, say=say)
+    reading = choose_columns([*table.names, *made], reading, learned=learned, used=used, say=say)
     check_names(table.names, [("keep", name) for name in reading.keep])
     numbers = number_columns(reading)
     played = [name for _, name in reading.wanted if name not in made]

@@ -29,13 +29,14 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
+from slencodings.files.weigh import about_crowd, choose_weighing, how_written
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
 from slencodings.tables.engines import some
 from slencodings.tables.fuse import About, Fusing, fuse_rows
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import read_rows, tell
-from slencodings.trust.value import Trust, load_trust
+from slencodings.trust.learn_from_table import learn_from_table
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
@@ -63,7 +64,13 @@ def encode_files(
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
     writer = _writer(target)
-    stored = _stored(fusing.trust, reading.confidence_scale)
+    if reading.confidence_scale == "calibrated":
+        raise ValueError(
+            "confidence scales are learned in the memory of one machine, not by Spark; "
+            "`calibrated` came. Name the ends, confidence_scale=(1, 5), or leave it out: then its "
+            "worth is learned with that of annotators."
+        )
+    weighing = choose_weighing(reading, fusing, say)
     sources = [source] if isinstance(source, str) else list(source)
     with session(master) as spark, _watched(spark, patience, target):
         if exists(spark, target):
@@ -72,21 +79,25 @@ def encode_files(
             )
         files = find_files(spark, sources)
         format = common_format(files, reading.format)
-        crowd, found = read_table(
-            spark, files, format, reading, trusted=stored is not None, say=say
+        table, found = read_table(
+            spark, files, format, reading, learned=not weighing.stated, say=say
         )
-        crowd, plain = without_dots(crowd, found)
-        rows = read_rows(crowd, typed_labels(plain, crowd), trust=stored)
+        table, plain = without_dots(table, found)
+        plain, crowd = typed_labels(plain, table), weighing.crowd
+        if weighing.learns:
+            crowd = learn_from_table(table, plain, seed=fusing.seed, say=say)
+        rows = read_rows(table, plain, crowd=crowd)
         rows = rows._replace(item=str(found.item))
         tell(rows, some(sources, str), len(files), say)
         form = usual_form(fusing.form, len(rows.labels))
         frame, about = fuse_rows(rows, replace(fusing, form=form))
         about |= {"version": __version__, "source": sources, "files": len(files)}
         about |= about_reading(found, rows)
-        if stored is not None:
-            about |= {"trust_from": fusing.trust, "trust": stored.to_dict()}
+        about["weigh"] = weighing.how
+        if crowd is not None:
+            about |= about_crowd(crowd, weighing.how, fusing.seed)
         about["written"] = write(spark, frame.to_native(), target, writer, about)
-    say("wrote", f"{target}: {about['written']:,} rows, {form}, {about['operator']}")
+    say("wrote", f"{target}: {about['written']:,} rows, {how_written(about)}")
     return about
 
 
@@ -99,17 +110,6 @@ def _writer(target: str) -> str:
             f"{target!r} came."
         )
     return suffix[1:]
-
-
-def _stored(trust: str, scale: Any) -> Trust | None:
-    if trust == "learned" or scale == "calibrated":
-        raise ValueError(
-            "trust and confidence scales are learned in the memory of one machine, not by Spark; "
-            f"{'trust=' + repr(trust) if trust == 'learned' else 'calibrated'} came. Learn from a "
-            "sample first: sle encode SAMPLE -o OUT --trust learned --save-trust trust.json; "
-            "then pass trust='trust.json'."
-        )
-    return None if trust == "none" else load_trust(trust)
 
 
 @contextmanager

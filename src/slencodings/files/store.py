@@ -6,9 +6,12 @@ that is all it takes to go on, and annotations that were added once are never re
 | column | is the sum of |
 |---|---|
 | item, label | (whose; no label where an item was shown and nobody said anything) |
-| evidence | pseudo-counts of annotations with some doubt, for a prior weight of 2 |
+| evidence | pseudo-counts of annotations with some doubt, for a prior weight of 2 or the crowd's |
 | dogmatic | certain annotations, which are worth infinitely much and so are counted apart |
 | annotations | annotations; soft ones share theirs among their labels |
+| log_likelihood | of all annotations of the item if the label is true, by a crowd that knows |
+
+So both readings of a learned crowd come out of a store, which is begun with it.
 
 Sums do not know who said what: an annotator who says the same in two batches is counted twice.
 """
@@ -21,6 +24,7 @@ import os
 import shlex
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -31,18 +35,22 @@ from slencodings import __version__
 from slencodings.files.duckdb import brief
 from slencodings.files.locate import Connection, metadata
 from slencodings.files.scan import Relation, quote
+from slencodings.files.weigh import Weighing, choose_weighing
 from slencodings.files.write import check_place, literal
+from slencodings.progress import Say
 from slencodings.tables.columns import natural
 from slencodings.tables.engines import ITEM, LABEL, Frame, some
-from slencodings.tables.fuse import Fusing
+from slencodings.tables.fuse import USUAL_WEIGHT, Fusing
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows
-from slencodings.tables.sums import CERTAIN, COUNT, WORTH
-from slencodings.trust.value import Trust
+from slencodings.tables.sums import CERTAIN, COUNT
+from slencodings.tables.weights import LIKELIHOOD, WORTH
+from slencodings.trust.crowd import Crowd
+from slencodings.trust.stored import crowd_from_json, crowd_to_dict, load_crowd
 
-# The kind of store that this version writes, and the newest that it reads.
-KIND = 1
-PRIOR_WEIGHT = 2.0
+# The kind of store that this version writes, and the newest that it reads. The first kind is like
+# it, but for crowds: these were learned otherwise.
+KIND = 2
 COLUMNS = ["item", "label", "evidence", "dogmatic", "annotations"]
 
 # What is known of a batch: name, rows, hash, when, and how it was read.
@@ -57,7 +65,7 @@ class Store(NamedTuple):
     item : the name of the item column in opinions
     confidence_scale : the ends of stated confidence, None if no column of it has come
     labels : all so far; no others may come if they are `fixed`
-    trust : `Trust.to_dict()`, or None
+    crowd : `crowd_to_dict`, or None where annotations are weighed as stated
     batches : what was added: name, rows, hash, when, and the columns of it by role
     """
 
@@ -66,13 +74,13 @@ class Store(NamedTuple):
     confidence_scale: Any
     labels: list[Any]
     fixed: bool
-    trust: dict[str, Any] | None
+    crowd: dict[str, Any] | None
     batches: list[Batch]
 
     def about(self) -> dict[str, Any]:
         """The whole value, for the metadata of the file."""
         kind = {"store": KIND, "version": __version__, "operator": "cumulative"}
-        return kind | {"prior_weight": PRIOR_WEIGHT} | self._asdict()
+        return kind | {"prior_weight": self.prior_weight} | self._asdict()
 
     def in_words(self) -> str:
         """How much there is, in words."""
@@ -80,9 +88,20 @@ class Store(NamedTuple):
         return f"{rows:,} rows in {n:,} batch{'es' * (n > 1)}, {len(self.labels):,} labels"
 
     @property
-    def learned(self) -> Trust | None:
-        """The trust that all batches are read with."""
-        return None if self.trust is None else Trust.from_json(json.dumps(self.trust))
+    def learned(self) -> Crowd | None:
+        """The crowd that all batches are read with."""
+        return None if self.crowd is None else crowd_from_json(json.dumps(self.crowd))
+
+    @property
+    def prior_weight(self) -> float:
+        """W of the evidence."""
+        return USUAL_WEIGHT if self.crowd is None else float(self.crowd["prior_weight"])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the sums."""
+        tells = self.crowd is not None and self.crowd["model"] is not None
+        return [*COLUMNS, "log_likelihood"] if tells else COLUMNS
 
 
 def check_place_of_store(store: str, source: str | Sequence[str]) -> None:
@@ -134,10 +153,14 @@ def open_store(connection: Connection, path: Path) -> Store | None:
         return None
     try:
         about = metadata(connection, path)
+        if about.get("store") == 1 and about.get("trust") is None:
+            about |= {"store": KIND, "crowd": None}
         if about.get("store") == KIND:
+            store = Store(**{name: about[name] for name in Store._fields})
             # All of it, so that damage is not met in the middle and taken for that of new rows.
-            whole = f"bit_xor(hash({', '.join(COLUMNS)}))"
-            read_sums(connection, path).aggregate(whole).fetchall()
+            whole = f"bit_xor(hash({', '.join(store.columns)}))"
+            read_sums(connection, path, store).aggregate(whole).fetchall()
+            return store
     except duckdb.Error as error:
         raise ValueError(
             f"{path.name} cannot be read as a store: {brief(error)} Nothing was changed. "
@@ -148,29 +171,29 @@ def open_store(connection: Connection, path: Path) -> Store | None:
             f"{path.name} is a file of another kind, not a store of evidence; nothing was "
             "changed. Name another file, and it is begun there."
         )
-    if about["store"] != KIND:
-        raise ValueError(
-            f"{path.name} is a store of kind {about['store']}, written by slencodings "
-            f"{about['version']}; slencodings {__version__} knows kind {KIND} only. Nothing was "
-            "changed. Install the version that wrote it."
-        )
-    return Store(**{name: about[name] for name in Store._fields})
+    raise ValueError(
+        f"{path.name} is a store of kind {about['store']}, written by slencodings "
+        f"{about['version']}; slencodings {__version__} knows kind {KIND}, and kind 1 if nothing "
+        "was learned. Nothing was changed. Install the version that wrote it."
+    )
 
 
-def read_sums(connection: Connection, path: Path) -> Relation:
+def read_sums(connection: Connection, path: Path, store: Store) -> Relation:
     """The sums of a store."""
     relation = connection.read_parquet(glob.escape(str(path)))
-    return relation.project(", ".join(COLUMNS))
+    return relation.project(", ".join(store.columns))
 
 
-def add(connection: Connection, old: Relation | None, new: Frame, name: str) -> Relation:
+def add(
+    connection: Connection, old: Relation | None, new: Frame, name: str, store: Store
+) -> Relation:
     """The sums of a store and of new annotations, which `add_rows` gave, added up."""
-    ours = [ITEM, LABEL, f"{PRIOR_WEIGHT} * {WORTH}", CERTAIN, COUNT]
-    named = ", ".join(f"{x} AS {column}" for x, column in zip(ours, COLUMNS, strict=True))
-    relation = new.to_native().project(named)
+    ours = [ITEM, LABEL, f"{store.prior_weight!r}::DOUBLE * {WORTH}", CERTAIN, COUNT, LIKELIHOOD]
+    pairs = zip(ours, store.columns, strict=False)
+    relation = new.to_native().project(", ".join(f"{x} AS {column}" for x, column in pairs))
     if old is not None:
         _check_items(old, relation, name)
-        sums = ", ".join(f"sum({column}) AS {column}" for column in COLUMNS[2:])
+        sums = ", ".join(f"sum({column}) AS {column}" for column in store.columns[2:])
         relation = old.union(relation).aggregate(f"item, label, {sums}", "item, label")
     relation.create("evidence")
     # An item that nobody labelled has a row without label, until somebody does.
@@ -196,9 +219,11 @@ def _family(type: str) -> str:
 
 def as_rows(sums: Relation, store: Store) -> Rows:
     """The sums as rows that `fuse_rows` fuses."""
-    ours = f"item AS {ITEM}, label AS {LABEL}, evidence / {PRIOR_WEIGHT} AS {WORTH}"
-    frame = nw.from_native(sums.project(f"{ours}, dogmatic AS {CERTAIN}"))
-    return Rows(frame, store.labels, store.item, {}, trust=store.learned, summed=True)
+    theirs = ["item", "label", f"evidence / {store.prior_weight!r}", *store.columns[3:]]
+    ours = [ITEM, LABEL, WORTH, CERTAIN, COUNT, LIKELIHOOD]
+    named = ", ".join(f"{x} AS {column}" for x, column in zip(theirs, ours, strict=False))
+    frame = nw.from_native(sums.project(named))
+    return Rows(frame, store.labels, store.item, {}, crowd=store.learned, summed=True)
 
 
 def describe_batch(name: str, crowd: Relation, reading: Reading) -> Batch:
@@ -252,11 +277,11 @@ def check_additive(fusing: Fusing, reading: Reading) -> None:
             "a store holds evidence that adds up, which is that of the cumulative operator; "
             f"operator={fusing.operator!r} came. Leave it out."
         )
-    if fusing.trust == "learned":
+    if fusing.weigh == "learned":
         raise ValueError(
-            "trust is learned from all annotations at once, and a store does not have them; "
-            "trust='learned' came. Learn it from a file, save_trust='trust.json', and pass "
-            "trust='trust.json'."
+            "a crowd is learned from all annotations at once, and a store does not have them; "
+            "weigh='learned' came. Learn it from a file, save_crowd='crowd.json', and pass "
+            "weigh='crowd.json'."
         )
     if reading.confidence_scale == "calibrated":
         raise ValueError(
@@ -265,22 +290,40 @@ def check_additive(fusing: Fusing, reading: Reading) -> None:
         )
 
 
-def check_settings(
-    store: Store, smoothing: Any, confidence_scale: Any, trust: Trust | None
-) -> None:
-    """Refuse settings other than those that the store was begun with; None is no setting."""
-    if trust is not None and trust.to_dict() != store.trust:
-        kept = "none" if store.trust is None else "its own"
-        _differs(f"{kept} as trust", "another one")
+def weighing_of(store: Store | None, reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How annotations of a store are weighed; settings other than its own are refused.
+
+    One that is begun is weighed as stated unless a stored crowd is named: to learn from its first
+    batch would make it depend on which that is.
+    """
+    if store is None:
+        if fusing.weigh is None:
+            say(
+                "note",
+                "annotations of this store are weighed as stated; to weigh them by a learned "
+                "crowd, begin it with --weigh FILE that --save-crowd wrote",
+            )
+        weigh = fusing.weigh or "stated"
+        return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)
+    asked = None if fusing.weigh in (None, "stated") else load_crowd(fusing.weigh)
+    kept = "none" if store.crowd is None else "its own"
+    if asked is not None and crowd_to_dict(asked) != store.crowd:
+        _differs(f"{kept} as crowd", "another one")
+    if fusing.weigh == "stated" and store.crowd is not None:
+        _differs("a crowd of its own", "weigh='stated'")
+    smoothing, scale = fusing.smoothing, reading.confidence_scale
     if smoothing is not None and smoothing != store.smoothing:
         _differs(f"smoothing={store.smoothing:g}", f"smoothing={smoothing:g}")
-    if None not in (confidence_scale, store.confidence_scale):
+    if None not in (scale, store.confidence_scale):
         kept, came = (
             "confidence_scale=({:g}, {:g})".format(*ends)
-            for ends in (store.confidence_scale, confidence_scale)
+            for ends in (store.confidence_scale, scale)
         )
         if kept != came:
             _differs(kept, came)
+    if store.crowd is None:
+        return Weighing("stated", learns=False, crowd=None)
+    return Weighing("the crowd of the store", learns=False, crowd=store.learned)
 
 
 def _differs(kept: str, came: str) -> None:
@@ -301,7 +344,7 @@ def with_batch(
 ) -> Store:
     """What is known of a store once a batch is in it; `given` are labels that somebody named."""
     labels = labels_to_keep(store, rows.labels, given)
-    scale = None if scale is None or rows.trust is not None else list(scale)
+    scale = None if scale is None or rows.crowd is not None else list(scale)
     if store is not None:
         return store._replace(
             confidence_scale=store.confidence_scale or scale,
@@ -309,9 +352,9 @@ def with_batch(
             fixed=store.fixed or given,
             batches=[*store.batches, batch],
         )
-    fixed = given or rows.soft or rows.trust is not None
-    trust = None if rows.trust is None else rows.trust.to_dict()
-    return Store(batch["columns"]["item"], smoothing, scale, labels, fixed, trust, [batch])
+    fixed = given or rows.soft or rows.crowd is not None
+    crowd = None if rows.crowd is None else crowd_to_dict(rows.crowd)
+    return Store(batch["columns"]["item"], smoothing, scale, labels, fixed, crowd, [batch])
 
 
 def check_roles(store: Store, reading: Reading, name: str) -> None:

@@ -63,16 +63,16 @@ def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> 
     return [nameless, anonymous]
 
 
-def label_flaws(label: Any, labels: Sequence[Any] | None, *, trusted: bool) -> list[Flaw]:
-    """A label that is not among those given, or those that trust was learned for."""
+def label_flaws(label: Any, labels: Sequence[Any] | None, *, learned: bool) -> list[Flaw]:
+    """A label that is not among those given, or those that a crowd was learned for."""
     if labels is None:
         return []
     needed = f"column {label!r} must hold one of labels={list(labels)!r}"
     what_to_do = "Add what is missing to labels, or leave labels out to take all there are."
-    if trusted:
+    if learned:
         known = engines.some(labels)
-        needed = f"column {label!r} must hold labels that trust was learned for, {known}"
-        what_to_do = "Learn trust from annotations that have them, or leave these rows out."
+        needed = f"column {label!r} must hold labels that the crowd was learned for, {known}"
+        what_to_do = "Learn from annotations that have them, or leave these rows out."
     unknown = ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null()
     return [Flaw(unknown, needed, "do not", what_to_do, LABEL)]
 

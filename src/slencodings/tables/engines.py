@@ -228,17 +228,8 @@ def _check_dots(names: Sequence[str]) -> None:
 def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) -> Frame:
     """Add a column of the mapping's numbers for the values of another, null where unknown."""
     keys, values = list(mapping), np.asarray(list(mapping.values()), dtype=float)
-    if frame.implementation.is_duckdb():
-        # DuckDB would search a literal map from its start for every row; a join does not.
-        _sle_known = {"sle_key": _column(column, keys), "sle_value": values}
-        joined = frame.to_native().query(
-            "sle_rows",
-            f"SELECT sle_rows.*, sle_value AS {name} "
-            f"FROM sle_rows LEFT JOIN _sle_known ON {column} = sle_key",
-        )
-        return nw.from_native(joined)
-    if is_spark(frame) or frame.implementation.is_polars():
-        return _joined(frame, column, keys, values, name)
+    if not frame.implementation.is_dask():
+        return join_known(frame, [column], {column: keys, name: values})
     # Dask can hold no null among floats, so unknown is NaN first.
     found = nw.col(column).replace_strict(
         keys, values.tolist(), default=float("nan"), return_dtype=nw.Float64
@@ -249,7 +240,8 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
 def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -> Frame:
     """The frame with other values in a column of names."""
     if is_spark(frame) or frame.implementation.is_polars():
-        return _joined(frame, column, old, new, "sle_new").drop(column).rename({"sle_new": column})
+        known = {column: old, "sle_new": new}
+        return join_known(frame, [column], known).drop(column).rename({"sle_new": column})
     return frame.with_columns(nw.col(column).replace_strict(old, new, default=None))
 
 
@@ -258,25 +250,38 @@ def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
     return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
 
 
-def _joined(frame: Frame, column: str, keys: Sequence[Any], values: Any, name: str) -> Frame:
-    """A left join with the few that are known.
+def join_known(frame: Frame, on: Sequence[str], known: Mapping[str, Any]) -> Frame:
+    """A left join with the few rows that are known: adds their columns, null where none fits.
 
-    Spark would search a literal map from its start for every row, and Connect has none; Polars
-    would collect the whole column in memory.
+    DuckDB and Spark would search a literal map from its start for every row, and Connect has none;
+    Polars would collect the whole column in memory.
     """
+    if frame.implementation.is_duckdb():
+        _sle_known = {
+            f"{name}_known" if name in on else name: _column(name, values)
+            for name, values in known.items()
+        }
+        added = ", ".join(name for name in known if name not in on)
+        same = " AND ".join(f"{name} = {name}_known" for name in on)
+        query = f"SELECT sle_rows.*, {added} FROM sle_rows LEFT JOIN _sle_known ON {same}"
+        return nw.from_native(frame.to_native().query("sle_rows", query))
     if frame.implementation.is_polars():
         import polars as pl
 
-        dtype = frame.to_native().collect_schema()[column]
-        known = pl.LazyFrame({column: pl.Series(keys), name: values})
-        known = known.with_columns(pl.col(column).cast(dtype))
-        rows = frame.to_native().join(known, on=column, how="left", maintain_order="left")
+        schema = frame.to_native().collect_schema()
+        few = pl.LazyFrame({name: pl.Series(values) for name, values in known.items()})
+        few = few.with_columns(pl.col(name).cast(schema[name]) for name in on)
+        rows = frame.to_native().join(few, on=list(on), how="left", maintain_order="left")
         return nw.from_native(rows)
+    if frame.implementation.is_dask():
+        pandas: Any = import_module("pandas")
+        few = pandas.DataFrame(dict(known))
+        return nw.from_native(frame.to_native().merge(few, on=list(on), how="left"))
     pa: Any = import_module("pyarrow")
-    table = pa.table({column: pa.array(keys), name: pa.array(values)})
+    table = pa.table({name: pa.array(values) for name, values in known.items()})
     # The hint keeps the rows where they are: this table goes to them.
-    known = frame.to_native().sparkSession.createDataFrame(table).hint("broadcast")
-    return frame.join(nw.from_native(known), on=column, how="left")
+    few = frame.to_native().sparkSession.createDataFrame(table).hint("broadcast")
+    return frame.join(nw.from_native(few), on=list(on), how="left")
 
 
 def stacked(frame: Frame, columns: Sequence[str], variable: str, value: str) -> Frame:

@@ -13,25 +13,34 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 import narwhals as nw
-import numpy as np
 
 from slencodings.annotations import check_smoothing, shared_base_rate
-from slencodings.choices import Duplicates, FileForm, Form, Missing, Operator, Value, check_word
-from slencodings.tables import sums
+from slencodings.choices import (
+    CrowdReading,
+    Duplicates,
+    FileForm,
+    Form,
+    Missing,
+    Operator,
+    Value,
+    check_word,
+)
+from slencodings.tables import learned, sums
 from slencodings.tables.checks import Flaw, refuse_flaws
 from slencodings.tables.columns import Number, identifier, number
 from slencodings.tables.engines import ITEM, LABEL, Frame, open_table, some
 from slencodings.tables.rows import Reading, Rows, read_rows
-from slencodings.tables.sums import CERTAIN, WORTH, Plan
+from slencodings.tables.sums import CERTAIN, COUNT, Plan
+from slencodings.tables.weights import LIKELIHOOD, WORTH
 
 if TYPE_CHECKING:
-    from slencodings.trust.value import Trust
+    from slencodings.trust.crowd import Crowd
 
 # How opinions were made, for JSON.
 About: TypeAlias = dict[str, Any]
 
-# K sums of K terms each; for more labels engines take longer to plan them than to add them up.
-MOST_MEANT = 100
+# W of opinions unless it is said or learned.
+USUAL_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
@@ -41,17 +50,22 @@ class Fusing:
     Attributes
     ----------
     operator, smoothing, prior_weight, base_rate, values : as in `fuse_table`
+    reading : as there
     form : as there; wide if not said, and in files long past 20 labels
-    trust, seed : in files, "none", "learned" from them with this seed, or the name of a stored one
+    weigh : of files, how annotations are weighed: "learned" from them, "stated" (by what came with
+        them, Eqs. 4 and 5), or the name of a stored crowd. Learned if not said, but stated with
+        what only that has (reliability, smoothing, other operators) and in a new store
+    seed : of what is learned
     """
 
     operator: Operator = "cumulative"
     smoothing: float | None = None
-    prior_weight: float = 2.0
+    prior_weight: float | None = None
     base_rate: Any = None
     values: Sequence[str] = ("belief", "uncertainty", "probability")
+    reading: CrowdReading = "votes"
     form: Form | FileForm | None = None
-    trust: str = "none"
+    weigh: str | None = None
     seed: int = 0
 
 
@@ -67,14 +81,15 @@ def fuse_table(
     reliability: Any = None,
     base_rate: Any = None,
     labels: Sequence[Any] | None = None,
-    prior_weight: float = 2.0,
+    prior_weight: float | None = None,
     smoothing: float | None = None,
     operator: Operator = "cumulative",
     form: Form = "wide",
     values: Sequence[str] = ("belief", "uncertainty", "probability"),
     missing: Missing = "error",
     duplicates: Duplicates = "all",
-    trust: Trust | None = None,
+    crowd: Crowd | None = None,
+    reading: CrowdReading = "votes",
 ) -> Any:
     """Fuse the annotations of each item into one opinion (Eq. 6), inside the table's engine.
 
@@ -94,10 +109,14 @@ def fuse_table(
     values : which of belief, uncertainty, probability, base_rate, evidence, alpha to give
     missing : annotations without confidence, reliability or annotator: "error", "drop", "trust"
     duplicates : what an annotator said twice about one item: "all", "error", "first", "last"
-    trust : what `learn_trust` gave, in place of reliability, smoothing and base rate; the result
-        is that of `trust.opinion`. `confidence` is read as stated if it was learned so, and with
-        missing="trust" is the highest level where there is none. Labels that votes for others
+    prior_weight : W, the pseudo-counts of a vacuous opinion, for evidence and alpha: 2 if not said,
+        or what a crowd has learned
+    crowd : what `learn_crowd` gave, in place of reliability, smoothing and base rate. `confidence`
+        is read as stated if it was learned so, its scale only says what may come, and with
+        missing="trust" it is the highest level where there is none. Labels that votes for others
         speak about count as named
+    reading : what the crowd is asked: what the next person would say, `crowd.votes`, or which
+        label is right, `crowd.truth`. Evidence serves both: `fuse_evidence`
 
     Examples
     --------
@@ -109,7 +128,7 @@ def fuse_table(
     by_row = isinstance(base_rate, Sequence) and all(
         isinstance(a, str) for a in cast("Sequence[Any]", base_rate)
     )
-    reading = Reading(
+    roles = Reading(
         item=item,
         label=label,
         annotator=annotator,
@@ -128,9 +147,10 @@ def fuse_table(
         prior_weight=prior_weight,
         base_rate=None if by_row else base_rate,
         values=values,
+        reading=reading,
         form=form,
     )
-    rows = read_rows(table, reading, trust=trust)
+    rows = read_rows(table, roles, crowd=crowd)
     return rows.give_back(*fuse_rows(rows, fusing))
 
 
@@ -140,9 +160,11 @@ def fuse_evidence(
     item: str = "item",
     labels: Sequence[Any] | None = None,
     base_rate: Any = None,
-    prior_weight: float = 2.0,
+    prior_weight: float | None = None,
     form: Form = "wide",
     values: Sequence[str] = ("belief", "uncertainty", "probability"),
+    crowd: Crowd | None = None,
+    reading: CrowdReading = "votes",
 ) -> Any:
     """Fuse additive evidence into one opinion per item, inside the table's engine.
 
@@ -156,6 +178,7 @@ def fuse_evidence(
         `sle encode --into` keeps, once it is read
     prior_weight : that which the evidence was made with
     item, labels, base_rate, form, values : as in `fuse_table`
+    crowd : that which the evidence was made with, if it was; with `reading` as in `fuse_table`
 
     Examples
     --------
@@ -165,8 +188,10 @@ def fuse_evidence(
     array([0.333])
     """
     rows = read_rows(table, Reading(item=item, label="label", labels=labels))
-    _check_prior_weight(prior_weight)
+    W = _prior_weight(prior_weight, crowd)
     amounts = {"evidence": WORTH, "dogmatic": CERTAIN}
+    if crowd is not None and crowd.model is not None:
+        amounts |= {"annotations": COUNT, "log_likelihood": LIKELIHOOD}
     wanted = [("item", item), ("label", "label"), *((name, name) for name in amounts)]
     frame, give_back = open_table(table, wanted)
     schema = frame.collect_schema()
@@ -179,12 +204,18 @@ def fuse_evidence(
         label.alias(LABEL),
         *(number(schema, Number(n, c, n, 0.0, math.inf, "")) for n, c in amounts.items()),
     )
-    refuse_flaws(frame, [_no_amount(name, column) for name, column in amounts.items()], LABEL)
-    frame = frame.with_columns(nw.col(WORTH) / prior_weight)
+    added = [(name, column) for name, column in amounts.items() if column != LIKELIHOOD]
+    refuse_flaws(frame, [_no_amount(name, column) for name, column in added], LABEL)
+    frame = frame.with_columns(nw.col(WORTH) / W)
     fusing = Fusing(
-        smoothing=0.0, prior_weight=prior_weight, base_rate=base_rate, values=values, form=form
+        smoothing=0.0 if crowd is None else None,
+        prior_weight=prior_weight,
+        base_rate=base_rate,
+        values=values,
+        form=form,
+        reading=reading,
     )
-    frame, about = fuse_rows(rows._replace(frame=frame, summed=True), fusing)
+    frame, about = fuse_rows(rows._replace(frame=frame, summed=True, crowd=crowd), fusing)
     del about["smoothing"]  # It was done, or not, when the evidence was made.
     return give_back(frame, about)
 
@@ -220,7 +251,8 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
             f"the item column needs a name of its own in the long form; {rows.item!r} came. "
             "Rename it, for example to 'item'."
         )
-    make = {"wide": sums.wide, "long": sums.long, "evidence": sums.pseudo_counts}
+    room = learned if _through_truth(plan, form) else sums
+    make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
     return make[form](rows, plan), {
         "operator": plan.operator,
         "smoothing": plan.smoothing,
@@ -228,8 +260,17 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
         "base_rate": "by row" if rows.priors else plan.base_rate,
         "labels": plan.labels,
         "form": form,
-        **({} if rows.trust is None else {"trust": _described(rows.trust)}),
+        **(
+            {} if rows.crowd is None else {"reading": fusing.reading, "crowd": describe(rows.crowd)}
+        ),
     }
+
+
+def _through_truth(plan: Plan, form: str) -> bool:
+    """Whether more than the worth of votes is to be added up."""
+    if plan.crowd is None or form == "evidence":
+        return plan.crowd is not None and plan.crowd.model is not None
+    return plan.truth or (plan.crowd.model is not None and plan.crowd.through_truth > 0)
 
 
 def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
@@ -238,24 +279,30 @@ def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
     Sums of different annotations are merged by adding them up; `fuse_rows` fuses them.
     """
     plan = _plan(rows, fusing)
-    return sums.evidence(rows, plan), plan.smoothing
+    room = learned if _through_truth(plan, "evidence") else sums
+    return room.evidence(rows, plan), plan.smoothing
 
 
 def _plan(rows: Rows, fusing: Fusing) -> Plan:
     """What is to be done, or an error if that makes no sense."""
     operator, base_rate, smoothing = fusing.operator, fusing.base_rate, fusing.smoothing
     check_word("operator", operator, Operator)
+    check_word("reading", fusing.reading, CrowdReading)
     values: Any = [fusing.values] if isinstance(fusing.values, str) else fusing.values
     for value in values:
         check_word("values", value, Value)
-    labels, meaning = rows.labels, None
-    if rows.trust is not None:
-        _check_trusted(fusing, rows.priors)
-        labels, meaning = rows.trust.labels.tolist(), _meaning(rows.trust, rows.labels)
-        base_rate, smoothing = rows.trust.base_rate, 0.0
+    labels, crowd, truth = rows.labels, rows.crowd, fusing.reading == "truth"
+    if crowd is not None:
+        _check_learned(fusing, rows)
+        labels, smoothing = crowd.labels.tolist(), 0.0
+        base_rate = crowd.prior if truth else crowd.base_rate
+    elif truth:
+        raise ValueError(
+            "what is true is a question to a learned crowd, and none came; reading='truth' came. "
+            "Pass crowd=sle.trust.learn_crowd(annotations), or leave it out."
+        )
     if base_rate is not None or rows.priors:
         values = [*values, "base_rate"]
-    _check_prior_weight(fusing.prior_weight)
     smoothing = check_smoothing(0.01 if smoothing is None else smoothing)
     if operator == "constraint" and smoothing == 0:
         raise ValueError(
@@ -265,71 +312,62 @@ def _plan(rows: Rows, fusing: Fusing) -> Plan:
     return Plan(
         operator,
         smoothing,
-        fusing.prior_weight,
+        _prior_weight(fusing.prior_weight, crowd),
         shared_base_rate(base_rate, labels).tolist(),
         list(dict.fromkeys(values)),
         labels,
-        meaning,
-        certain=smoothing == 0 and rows.trust is None,
+        certain=smoothing == 0 and crowd is None,
+        crowd=crowd,
+        truth=truth,
     )
 
 
-def _check_prior_weight(prior_weight: Any) -> None:
-    if not (isinstance(prior_weight, Real) and 0 < float(prior_weight) < float("inf")):
-        raise ValueError(
-            f"`prior_weight` must be a positive number; {prior_weight!r} came. 2 is usual."
-        )
+def _prior_weight(given: Any, crowd: Crowd | None) -> float:
+    if given is None:
+        return USUAL_WEIGHT if crowd is None else crowd.prior_weight
+    if not (isinstance(given, Real) and 0 < float(given) < float("inf")):
+        raise ValueError(f"`prior_weight` must be a positive number; {given!r} came. 2 is usual.")
+    return float(given)
 
 
-def _check_trusted(fusing: Fusing, priors: bool) -> None:
-    """Refuse what trust knows better."""
+def _check_learned(fusing: Fusing, rows: Rows) -> None:
+    """Refuse what a crowd knows better, and labels that it does not know."""
     operator, smoothing = fusing.operator, fusing.smoothing
     if operator != "cumulative":
         raise ValueError(
-            "`trust` is learned for the cumulative operator, whose evidence adds up; "
+            "`crowd` is learned for the cumulative operator, whose evidence adds up; "
             f"operator={operator!r} came. Leave one of them out."
         )
     if smoothing is not None and smoothing != 0:
         raise ValueError(
-            "`trust` knows how far annotations are to be doubted; "
+            "`crowd` knows how far annotations are to be doubted; "
             f"smoothing={smoothing!r} came too. Leave one of them out."
         )
-    if fusing.base_rate is not None or priors:
+    if fusing.base_rate is not None or rows.priors:
         raise ValueError(
-            "`trust` knows how often each label is given; `base_rate` came too. "
+            "`crowd` knows how often each label is given; `base_rate` came too. "
             "Leave one of them out."
         )
-
-
-def _meaning(trust: Trust, labels: list[Any]) -> list[list[float]] | None:
-    """What a vote for each of these labels says about those of trust; None if just itself."""
-    place = {label: k for k, label in enumerate(trust.labels.tolist())}
-    if new := [label for label in labels if label not in place]:
+    assert rows.crowd is not None
+    known = rows.crowd.labels.tolist()
+    if new := [label for label in rows.labels if label not in known]:
         raise ValueError(
-            f"the labels must be among those that trust was learned for, {some(list(place))}; "
+            f"the labels must be among those that the crowd was learned for, {some(known)}; "
             f"{len(new)} are not, first {new[0]!r}. Name the probabilities: labels=[...]; or learn "
-            "trust from annotations that have them."
+            "from annotations that have them."
         )
-    C = trust.meaning[[place[label] for label in labels]]
-    if np.array_equal(C, np.eye(len(place))):
-        return None
-    if len(place) > MOST_MEANT:
-        raise ValueError(
-            f"what votes say about other labels may be known for at most {MOST_MEANT} labels in a "
-            f"table; {len(place)} came. Learn trust with meaning=False, or use arrays: "
-            "trust.opinion(from_table(...))."
-        )
-    return C.tolist()
 
 
-def _described(trust: Trust) -> dict[str, Any]:
+def describe(crowd: Crowd) -> dict[str, Any]:
     """What was learned, in short."""
     return {
-        "annotators": len(trust.annotators),
-        "typical_worth": trust.typical_worth,
-        "levels": trust.levels.tolist(),
-        "meaning": not np.array_equal(trust.meaning, np.eye(len(trust.labels))),
-        "ridge": trust.ridge._asdict(),
-        "losses": trust.losses,
-        "converged": trust.converged,
+        "annotators": len(crowd.annotators),
+        "typical_worth": crowd.typical_worth,
+        "levels": crowd.levels.tolist(),
+        "share": crowd.share.tolist(),
+        "through_truth": crowd.through_truth,
+        "truth": crowd.model is not None,
+        "ridge": crowd.ridge._asdict(),
+        "losses": crowd.losses,
+        "converged": crowd.converged,
     }

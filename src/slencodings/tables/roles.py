@@ -103,14 +103,14 @@ def choose_columns(
     names: Sequence[str],
     reading: Reading,
     *,
-    trusted: bool = False,
+    learned: bool = False,
     used: Sequence[str] = (),
     say: Callable[[str, str], None] = lambda what, text: None,
 ) -> Reading:
     """The reading with a column, columns or a number for each role: as given, the rest by name.
 
-    What was chosen is said, and which columns are not `used` by anybody. With `trusted`, a column
-    of reliability that nobody asked for is not chosen: trust says that.
+    What was chosen is said, and which columns are not `used` by anybody. Where worth is `learned`,
+    a column of reliability that nobody asked for is not chosen.
     """
     given = {role: _meant(role, spec, names) for role, spec in reading.columns.items()}
     taken = [name for spec in given.values() for name in columns_of(spec)]
@@ -126,7 +126,7 @@ def choose_columns(
         found = {r: name for r, name in found.items() if r not in ("confidence", "uncertainty")}
     elif "confidence" in found:
         found.pop("uncertainty", None)
-    left = found.pop("reliability", None) if trusted and "reliability" not in given else None
+    left = found.pop("reliability", None) if learned and "reliability" not in given else None
     chosen = found | given
     for role in ("item", "label"):
         if role not in chosen:
@@ -142,7 +142,11 @@ def choose_columns(
     if unused := [name for name in names if name not in taken]:
         say("note", f"not used: {listed(unused)}")
     if left is not None:
-        say("note", f"column {left!r} is not used: trust says how reliable annotators are")
+        say(
+            "note",
+            f"column {left!r} is not used: what annotators are worth is learned; --weigh stated "
+            "uses it",
+        )
     return reading
 
 

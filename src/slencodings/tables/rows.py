@@ -5,6 +5,7 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import add
@@ -37,7 +38,7 @@ from slencodings.tables.engines import (
 from slencodings.tables.roles import Reading, plainly
 
 if TYPE_CHECKING:
-    from slencodings.trust.value import Trust
+    from slencodings.trust.crowd import Crowd
 
 # Past this, counting who said something twice costs more than the fusing itself.
 MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
@@ -48,8 +49,9 @@ class Rows(NamedTuple):
 
     `frame` has ITEM, ANNOTATOR if given, UNCERTAINTY, RELIABILITY, and LABEL or, if `soft`,
     K probability columns; with `priors`, K base rate columns. A missing annotation has no label.
-    UNCERTAINTY is confidence as it was stated if `trust` has learned what that is worth.
-    Rows that are `summed` have been added up before: they have ITEM, LABEL, WORTH and CERTAIN.
+    UNCERTAINTY is confidence as it was stated if `crowd` has learned what that is worth.
+    Rows that are `summed` have been added up before: they have ITEM, LABEL, WORTH and CERTAIN, and
+    of a crowd that has a model of truth COUNT and LIKELIHOOD.
     """
 
     frame: Frame
@@ -59,12 +61,12 @@ class Rows(NamedTuple):
     soft: bool = False
     priors: bool = False
     give_back: Callable[[Frame, dict[str, Any]], Any] = lambda frame, about: frame
-    trust: Trust | None = None
+    crowd: Crowd | None = None
     summed: bool = False
 
 
 def read_rows(
-    table: Any, reading: Reading, *, trust: Trust | None = None, ordered: bool = False
+    table: Any, reading: Reading, *, crowd: Crowd | None = None, ordered: bool = False
 ) -> Rows:
     """Read and check the annotations of a table.
 
@@ -74,16 +76,22 @@ def read_rows(
     reading = replace(reading, label=label, base_rate=base_rate)
     check_word("missing", reading.missing, Missing)
     check_word("duplicates", reading.duplicates, Duplicates)
-    if trust is not None:
-        reading = _as_learned(reading, trust)
+    if crowd is not None:
+        _check_crowd(reading, crowd)
     item, annotator, labels = reading.item, reading.annotator, reading.labels
     frame, give_back = engines.open_table(table, reading.wanted)
     schema = frame.collect_schema()
     stated, to_uncertainty = col.stated(reading)
+    if crowd is not None and _as_stated(crowd) and reading.confidence is not None:
+        # Its worth was learned as it is; the ends of a scale say what may come.
+        to_uncertainty = _unchanged
+        stated = (
+            stated if reading.confidence_scale else stated._replace(low=-math.inf, high=math.inf)
+        )
     numbers = [stated, col.reliability(reading.reliability)]
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
-    if trust is not None:
-        labels = _trusted_names(trust, schema, annotator, None if soft else str(label), labels)
+    if crowd is not None:
+        labels = _known_names(crowd, schema, annotator, None if soft else str(label), labels)
     if soft:
         labels = col.soft_names(frame, label, labels)
         answers = col.soft_columns(schema, "label", label, len(labels), engines.probability)
@@ -110,7 +118,7 @@ def read_rows(
         frame,
         [
             *id_flaws(str(item), annotator, answered[0], reading.missing),
-            *(soft_flaws(label, K) if soft else label_flaws(label, labels, trusted=bool(trust))),
+            *(soft_flaws(label, K) if soft else label_flaws(label, labels, learned=bool(crowd))),
             *(prior_flaws(base_rate, K) if priors else []),
             *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
         ],
@@ -125,48 +133,49 @@ def read_rows(
         frame, labels = col.whole_numbers(frame, labels)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
-    certain = _certain(trust)
+    certain = _certain(reading, crowd)
     frame = _without_missing(frame, answered, reading.missing, annotator is not None, certain)
     if reading.duplicates != "all":
         frame = _without_duplicates(frame, answered, reading.duplicates, annotator)
-    return Rows(frame, labels, str(item), counts, soft, bool(priors), give_back, trust)
+    return Rows(frame, labels, str(item), counts, soft, bool(priors), give_back, crowd)
 
 
-def _as_learned(reading: Reading, trust: Trust) -> Reading:
-    """What is to be read of doubt so that `trust` understands it; an error if nothing is."""
-    if not hasattr(trust, "typical_worth"):
+def _check_crowd(reading: Reading, crowd: Crowd) -> None:
+    """Refuse what a crowd knows better, and doubt that it does not understand."""
+    if not hasattr(crowd, "typical_worth"):
         raise TypeError(
-            "`trust` must be what sle.trust.learn_trust(annotations) gives; "
-            f"{type(trust).__name__} came. Learn it first."
+            "`crowd` must be what sle.trust.learn_crowd(annotations) gives; "
+            f"{type(crowd).__name__} came. Learn it first."
         )
     if reading.reliability is not None:
         raise ValueError(
-            "`trust` knows how reliable annotators are; `reliability` came too. Pass one of them."
+            "`crowd` knows what annotators are worth; `reliability` came too. Pass one of them."
         )
-    levels = engines.some([f"{level:g}" for level in trust.levels], str)
+    if callable(reading.confidence_scale):
+        raise ValueError(
+            "`crowd` knows what confidence is worth; a map from it came as `confidence_scale` too. "
+            "Leave it out, or name the ends: confidence_scale=(1, 5)."
+        )
+    levels = engines.some([f"{level:g}" for level in crowd.levels], str)
     if levels and reading.uncertainty is None and reading.confidence is None:
         raise ValueError(
-            f"this trust was learned with confidence, at levels {levels}; none came. Pass "
-            f"confidence='COLUMN', or one for all: confidence={trust.levels[-1]:g}."
+            f"this crowd was learned with confidence, at levels {levels}; none came. Pass "
+            f"confidence='COLUMN', or one for all: confidence={crowd.levels[-1]:g}."
         )
-    if trust.from_uncertainty:
-        return reading
-    scale = reading.confidence_scale
-    if scale is not None and scale not in ((0, 1), [0, 1]):
+    if levels and reading.uncertainty is not None and not crowd.from_uncertainty:
         raise ValueError(
-            "`trust` reads confidence as it was stated, and needs no scale; `confidence_scale` "
-            "came. Leave it out."
-        )
-    if levels and reading.uncertainty is not None:
-        raise ValueError(
-            f"this trust was learned with stated confidence, at levels {levels}; `uncertainty` "
+            f"this crowd was learned with stated confidence, at levels {levels}; `uncertainty` "
             "came. Pass what was stated: confidence='COLUMN'."
         )
-    return replace(reading, confidence_scale=_as_stated)
 
 
-def _as_stated(confidence: Any) -> Any:
+def _unchanged(confidence: Any) -> Any:
     return confidence
+
+
+def _as_stated(crowd: Crowd) -> bool:
+    """Whether confidence is read as it was stated, on whatever scale; or not at all."""
+    return not crowd.from_uncertainty or not len(crowd.levels)
 
 
 def _in_order(frame: Frame) -> Frame:
@@ -221,32 +230,36 @@ def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) 
         col.check_range(value, given, f" for {name!r}")
 
 
-def _trusted_names(
-    trust: Trust, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
+def _known_names(
+    crowd: Crowd, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
 ) -> Any:
-    """The labels, and an error if columns and trust know them or the annotators by other names."""
-    known = {"annotators": trust.annotators.tolist(), "labels": trust.labels.tolist()}
+    """The labels, and an error if columns and crowd know them or the annotators by other names."""
+    known = {"annotators": crowd.annotators.tolist(), "labels": crowd.labels.tolist()}
+    if known["annotators"] == ["anonymous"]:  # Nobody was told apart.
+        known["annotators"] = []
     for role, column in (("annotators", annotator), ("labels", label)):
         names = [name for name in known[role] if name is not None]
         if column is not None and (wrong := col.misfits(schema[column], names)):
             raise ValueError(
-                f"`trust` must know {role} as column {column!r} does, by {schema[column]}; "
-                f"{wrong[0]!r} came. Change the column, or learn trust from a table like this one."
+                f"`crowd` must know {role} as column {column!r} does, by {schema[column]}; "
+                f"{wrong[0]!r} came. Change the column, or learn from a table like this one."
             )
     if label is None:  # Names say which probability is whose.
         return labels
     if labels is not None and list(labels) != known["labels"]:
         raise ValueError(
-            f"`labels` are those that trust was learned for, {engines.some(known['labels'])}; "
+            f"`labels` are those that the crowd was learned for, {engines.some(known['labels'])}; "
             f"{engines.some(labels)} came. Leave labels out."
         )
     return known["labels"]
 
 
-def _certain(trust: Trust | None) -> float:
+def _certain(reading: Reading, crowd: Crowd | None) -> float:
     """What counts as no uncertainty: for confidence as it was stated, the highest level."""
-    as_stated = trust is not None and not trust.from_uncertainty and len(trust.levels)
-    return float(trust.levels[-1]) if trust is not None and as_stated else 0.0
+    if crowd is None or not _as_stated(crowd) or not len(crowd.levels):
+        return 0.0
+    scale = reading.confidence_scale
+    return float(crowd.levels[-1] if scale is None else scale[1])
 
 
 def _without_missing(

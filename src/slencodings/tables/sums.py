@@ -13,8 +13,8 @@ and is uncertain by `unit / (unit + sum E)`, where E_k adds up the worth of its 
 Rows without doubt are worth infinitely much; they are counted apart, and where there are any
 they alone are believed. Smoothed rows always doubt, so that count is left out.
 
-With learned trust a row is worth what that says, which is never infinite, and E C takes the place
-of E, where C_jk is what a vote for label j says about label k.
+With a learned crowd a row is worth what that says, which is never infinite; where votes are read
+as truth too, `learned` goes on from there.
 
 Sums of the cumulative operator may be kept and added to: they are rows again, each worth what it
 adds up (`summed`).
@@ -30,7 +30,6 @@ import narwhals as nw
 from slencodings.choices import Operator, Value
 from slencodings.tables.columns import MOST_COLUMNS
 from slencodings.tables.engines import (
-    ANNOTATOR,
     ITEM,
     LABEL,
     RELIABILITY,
@@ -45,20 +44,21 @@ from slencodings.tables.engines import (
 )
 from slencodings.tables.roles import twins
 from slencodings.tables.rows import Rows
+from slencodings.tables.weights import WORTH, add_worth
 
 if TYPE_CHECKING:
-    from slencodings.trust.value import Trust
+    from slencodings.trust.crowd import Crowd
 
-WORTH, CERTAIN, UNIT = "sle_worth", "sle_certain", "sle_unit"
+CERTAIN, UNIT = "sle_certain", "sle_unit"
 TOTAL, CERTAIN_TOTAL = "sle_total", "sle_certain_total"
-COUNT = "sle_count"
+COUNT, BELIEF = "sle_count", "sle_b"
 
 
 class Plan(NamedTuple):
     """How opinions are made of rows, and which of their values are wanted.
 
-    `labels` are those of the opinions, which learned trust may know more of than the rows have;
-    `meaning` is what a vote for each of the rows' labels says about them, None if just itself.
+    `labels` are those of the opinions, which a crowd may know more of than the rows have. Of a
+    crowd the `truth` is wanted, or votes.
     """
 
     operator: Operator
@@ -67,8 +67,9 @@ class Plan(NamedTuple):
     base_rate: list[float]
     values: list[Value]
     labels: list[Any]
-    meaning: list[list[float]] | None = None
     certain: bool = False
+    crowd: Crowd | None = None
+    truth: bool = False
 
     @property
     def mean(self) -> bool:
@@ -83,7 +84,7 @@ class Plan(NamedTuple):
 
 def wide(rows: Rows, plan: Plan) -> Frame:
     """A row per item: one group-by, with a sum per label."""
-    names = _wide_names(rows.item, plan)
+    names = wide_names(rows.item, plan)
     K = range(len(plan.labels))
     frame = _wide_sums(rows, plan)
     E = [nw.col(f"sle_e{k}") for k in K]
@@ -95,37 +96,56 @@ def wide(rows: Rows, plan: Plan) -> Frame:
     )
     frame = frame.with_columns(
         _uncertainty(plan).alias(UNCERTAINTY),
-        *(_belief(plan, E[k], C[k] if C else None).alias(f"sle_b{k}") for k in K),
+        *(_belief(plan, E[k], C[k] if C else None).alias(belief(k)) for k in K),
     )
-    a = _fused_priors(rows, plan) if rows.priors else [nw.lit(x) for x in plan.base_rate]
-    values = (_value(kind, nw.col(f"sle_b{k}"), a[k], plan).alias(n) for kind, k, n in names)
-    return frame.select(nw.col(ITEM).alias(rows.item), *values)
+    a = _fused_priors(rows, plan) if rows.priors else None
+    return wide_values(frame, rows.item, plan, names, a)
+
+
+def wide_values(
+    frame: Frame,
+    item: str,
+    plan: Plan,
+    names: list[tuple[str, int, str]],
+    base_rate: list[nw.Expr] | None = None,
+) -> Frame:
+    """The values that are wanted, from beliefs of each label and UNCERTAINTY by item."""
+    a = base_rate or [nw.lit(x) for x in plan.base_rate]
+    values = (_value(kind, nw.col(belief(k)), a[k], plan).alias(n) for kind, k, n in names)
+    return frame.select(nw.col(ITEM).alias(item), *values)
+
+
+def belief(k: int) -> str:
+    """Our column for the belief in label k."""
+    return f"{BELIEF}{k}"
 
 
 def _wide_sums(rows: Rows, plan: Plan) -> Frame:
     """What rows bring to each label, added up by item."""
-    K = range(len(rows.labels))
-    sums = {f"sle_e{k}": _added(plan, _of_label(rows, k, WORTH)) for k in K}
-    sums |= {f"sle_c{k}": _of_label(rows, k, CERTAIN) for k in K if plan.certain}
+    K = range(len(plan.labels))
+    at = {label: k for k, label in enumerate(rows.labels)}
+    of = [at.get(label) for label in plan.labels]
+    sums = {f"sle_e{k}": _added(plan, _of_label(rows, of[k], WORTH)) for k in K}
+    sums |= {f"sle_c{k}": _of_label(rows, of[k], CERTAIN) for k in K if plan.certain}
     sums |= {UNIT: nw.col(UNIT)} if plan.mean else {}
     sums |= _prior_sums(rows, plan) if rows.priors else {}
+    return sum_by_item(_worth(rows, plan), sums)
+
+
+def sum_by_item(frame: Frame, sums: dict[str, nw.Expr]) -> Frame:
+    """Expressions of rows added up by item."""
     # Columns first and plain sums after, because PyArrow and Dask cannot sum an expression.
-    frame = _worth(rows, plan).select(ITEM, *(x.alias(name) for name, x in sums.items()))
-    frame = frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
-    if plan.meaning is None:
-        return frame
-    meant = [
-        fold(add, (nw.col(f"sle_e{j}") * c for j, c in enumerate(column)))
-        for column in zip(*plan.meaning, strict=True)
-    ]
-    return frame.select(ITEM, *(x.alias(f"sle_e{k}") for k, x in enumerate(meant)))
+    frame = frame.select(ITEM, *(x.alias(name) for name, x in sums.items()))
+    return frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
 
 
 def long(rows: Rows, plan: Plan) -> Frame:
-    """A row per item and label that was named; an item that nobody labelled keeps one row.
+    """A row per item and label that was named; an item that nobody labelled keeps one row."""
+    return long_values(long_beliefs(rows, plan), rows.item, plan)
 
-    Where a vote says something about other labels too, they count as named.
-    """
+
+def long_beliefs(rows: Rows, plan: Plan) -> Frame:
+    """BELIEF and UNCERTAINTY by item and label that was named."""
     frame = _long_sums(rows, plan)
     if plan.operator == "constraint":
         frame = frame.with_columns(nw.col(WORTH).max().over(ITEM).alias(TOTAL))
@@ -135,15 +155,24 @@ def long(rows: Rows, plan: Plan) -> Frame:
     frame = frame.with_columns(
         *(nw.col(column).sum().over(ITEM).alias(name) for name, column in totals.items())
     )
-    frame = _named(frame).with_columns(_uncertainty(plan).alias(UNCERTAINTY))
+    frame = only_named(frame).with_columns(_uncertainty(plan).alias(UNCERTAINTY))
     b = _belief(plan, nw.col(WORTH), nw.col(CERTAIN) if plan.certain else None)
-    frame = frame.with_columns(b.alias("sle_b"))
-    a = nw.lit(plan.base_rate[0])
-    if len(set(plan.base_rate)) > 1:
-        frame = look_up(frame, LABEL, dict(zip(plan.labels, plan.base_rate, strict=True)), "sle_a")
-        a = nw.col("sle_a")
-    values = (_value(kind, nw.col("sle_b"), a, plan).alias(kind) for kind in plan.values)
-    return frame.select(nw.col(ITEM).alias(rows.item), nw.col(LABEL).alias("label"), *values)
+    return frame.with_columns(b.alias(BELIEF))
+
+
+def long_values(frame: Frame, item: str, plan: Plan) -> Frame:
+    """The values that are wanted, from BELIEF and UNCERTAINTY by item and label."""
+    frame, a = base_rates(frame, plan)
+    values = (_value(kind, nw.col(BELIEF), a, plan).alias(kind) for kind in plan.values)
+    return frame.select(nw.col(ITEM).alias(item), nw.col(LABEL).alias("label"), *values)
+
+
+def base_rates(frame: Frame, plan: Plan) -> tuple[Frame, nw.Expr]:
+    """The base rate of the LABEL of each row."""
+    if len(set(plan.base_rate)) == 1:
+        return frame, nw.lit(plan.base_rate[0])
+    rates = dict(zip(plan.labels, plan.base_rate, strict=True))
+    return look_up(frame, LABEL, rates, "sle_a"), nw.col("sle_a")
 
 
 def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
@@ -151,7 +180,7 @@ def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
 
     Two such tables of different annotations are merged by adding them up.
     """
-    frame = _named(_long_sums(rows, plan))
+    frame = only_named(_long_sums(rows, plan))
     return frame.select(
         nw.col(ITEM).alias(rows.item),
         nw.col(LABEL).alias("label"),
@@ -164,10 +193,9 @@ def evidence(rows: Rows, plan: Plan) -> Frame:
     """WORTH, CERTAIN and COUNT by item and label: all that rows say to the cumulative operator.
 
     COUNT is of annotations; soft ones share theirs among labels. It keeps labels whose annotations
-    are worth nothing, and what votes say about other labels is left for later.
+    are worth nothing.
     """
-    plan = plan._replace(meaning=None)
-    frame, share = _stacked_by_label(rows, plan)
+    frame, share = stacked_by_label(rows, _worth(rows, plan))
     certain = nw.col(CERTAIN) if plan.certain else nw.lit(0.0)
     brings = {WORTH: share * nw.col(WORTH), CERTAIN: share * certain, COUNT: share}
     frame = frame.select(
@@ -186,8 +214,8 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
     K = range(len(rows.labels))
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
     kept += map(prior, K) if rows.priors else []
-    if rows.trust is not None:
-        return _learned_worth(rows.frame, rows.trust).select(*kept, WORTH)
+    if plan.crowd is not None:
+        return add_worth(rows.frame, plan.crowd).select(*kept, WORTH)
     frame = rows.frame.select(
         *kept,
         ((1 - e) * r * (1 - u)).alias(UNIT),  # Eqs. 5, 4 and 11: belief,
@@ -203,46 +231,28 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
     return frame.select(*kept, *(brings[name].alias(name) for name in plan.added))
 
 
-def _learned_worth(frame: Frame, trust: Trust) -> Frame:
-    """WORTH as `trust.annotation_worth` has it: that of the annotator times the level's share."""
-    worth, typical = nw.lit(trust.typical_worth), trust.typical_worth
-    if ANNOTATOR in frame.collect_schema().names():
-        known = dict(zip(trust.annotators.tolist(), trust.worth.tolist(), strict=True))
-        nobody = known.pop(None, typical)  # those who gave no name are learned as one
-        frame = look_up(frame, ANNOTATOR, known, WORTH)
-        worth = nw.col(WORTH).fill_null(typical)
-        worth = nw.when(nw.col(ANNOTATOR).is_null()).then(nobody).otherwise(worth)
-    stated = nw.col(UNCERTAINTY)
-    # Rounded as `Annotations.confidence` is.
-    stated = (1 - stated).round(12) if trust.from_uncertainty else stated
-    return frame.with_columns((worth * trust.share_at(stated)).alias(WORTH))
-
-
-def _of_label(rows: Rows, k: int, column: str) -> nw.Expr:
-    """The part of what a row brings that goes to label k."""
+def _of_label(rows: Rows, k: int | None, column: str) -> nw.Expr:
+    """The part of what a row brings that goes to label k of the rows; none to labels of none."""
+    if k is None:
+        return 0.0 * nw.col(column)
     if rows.soft:
         return nw.col(probability(k)) * nw.col(column)
     return nw.when(nw.col(LABEL) == rows.labels[k]).then(nw.col(column)).otherwise(0.0)
 
 
-def _stacked_by_label(rows: Rows, plan: Plan) -> tuple[Frame, nw.Expr]:
+def stacked_by_label(rows: Rows, frame: Frame) -> tuple[Frame, nw.Expr]:
     """Rows by label, and the share of each that goes to it; LABEL is null where none is said."""
     share = nw.lit(1.0)
-    if plan.meaning is not None:
-        columns = [f"sle_e{k}" for k in range(len(plan.labels))]
-        frame = _stacked(_wide_sums(rows, plan), columns, plan.labels, WORTH)
-    elif rows.soft:
+    if rows.soft:
         p = [probability(k) for k in range(len(rows.labels))]
-        frame = _worth(rows, plan).with_columns(nw.col(*p).fill_null(0.0))
-        frame, share = _stacked(frame, p, rows.labels, "sle_p"), nw.col("sle_p")
-    else:
-        frame = _worth(rows, plan)
+        frame = frame.with_columns(nw.col(*p).fill_null(0.0))
+        frame, share = stack(frame, p, rows.labels, "sle_p"), nw.col("sle_p")
     return frame, nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
 
 
 def _long_sums(rows: Rows, plan: Plan) -> Frame:
     """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
-    frame, share = _stacked_by_label(rows, plan)
+    frame, share = stacked_by_label(rows, _worth(rows, plan))
     brings = {name: (share * nw.col(name)).fill_null(0.0) for name in plan.added}
     brings[WORTH] = _added(plan, brings[WORTH])
     frame = frame.select(ITEM, LABEL, *(x.alias(name) for name, x in brings.items()))
@@ -252,12 +262,12 @@ def _long_sums(rows: Rows, plan: Plan) -> Frame:
     return frame.group_by(ITEM, LABEL).agg(*(nw.col(name).sum() for name in plan.added))
 
 
-def _stacked(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Frame:
+def stack(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Frame:
     """A row per row and column, with the column's label in LABEL and what it held in `value`."""
     return renamed(stacked(frame, columns, LABEL, value), LABEL, columns, labels)
 
 
-def _named(frame: Frame) -> Frame:
+def only_named(frame: Frame) -> Frame:
     """Drop the row without label of every item that has one with."""
     frame = frame.with_columns(
         nw.when(nw.col(LABEL).is_null()).then(0).otherwise(1).alias("sle_named")
@@ -313,7 +323,7 @@ def _value(kind: str, b: nw.Expr, a: nw.Expr, plan: Plan) -> nw.Expr:
     }[kind]
 
 
-def _wide_names(item: str, plan: Plan) -> list[tuple[str, int, str]]:
+def wide_names(item: str, plan: Plan) -> list[tuple[str, int, str]]:
     """The columns of the wide form: (value, place of the label, name)."""
     labels = plan.labels
     if len(labels) > MOST_COLUMNS:

@@ -43,7 +43,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     objective : "reverse_kl" or "forward_kl" to opinions (Eqs. 10, 12; forward after some reverse);
         "cross_entropy" or "soft_kl" to distributions (Eqs. 8, 9); "votes", "mtlsl": see `losses`
     labels : the K labels, for targets that do not name them or have only some of them
-    reliability : for annotations, see `aggregate.sle`; "learned" is `trust.learn_trust`
+    reliability : for annotations, see `aggregate.sle`; "learned" is
+        `trust.learn_crowd(annotations).votes`
     smoothing : the doubt left about everybody; labels get it where the objective is a KL
     normalize : divide the KL by the concentration of the target, so that rows count the same;
         else those that much is known about count more

@@ -16,7 +16,7 @@ from slencodings.choices import Objective
 from slencodings.opinion import Codes, Floats, Opinion, check, encode, smooth
 from slencodings.tables.arrays import dense
 from slencodings.torch.losses import LEARNED
-from slencodings.trust import learn_trust
+from slencodings.trust import count_each, learn_crowd
 
 
 class Target(NamedTuple):
@@ -146,7 +146,9 @@ def _annotated(
     if opinionated and isinstance(reliability, str):
         if reliability != "learned":
             raise ValueError(f"`reliability` in words is 'learned'; {reliability!r} came.")
-        opinion = learn_trust(annotations).opinion(annotations)
+        shared = np.any(np.bincount(annotations.item, minlength=1) > 1)
+        crowd = learn_crowd(annotations) if shared else count_each(annotations)
+        opinion = crowd.votes(annotations)
     elif opinionated:
         opinion = sle(annotations, reliability=reliability, smoothing=smoothing)
     return _Given(annotations.labels, opinion, votes, annotations.items)

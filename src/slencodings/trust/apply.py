@@ -10,8 +10,7 @@ import numpy as np
 from slencodings.aggregate import certainty
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats, Opinion
-from slencodings.tables.fuse import MOST_MEANT
-from slencodings.trust.learn import learn_trust
+from slencodings.trust.learn import MOST_MEANT, learn_trust
 from slencodings.trust.value import Trust
 
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate import em
-from slencodings.annotations import Annotations, leave_one_out
+from slencodings.annotations import Annotations, in_steps, leave_one_out
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.trust.truth import TruthModel, log_likelihoods
 from slencodings.trust.worth import Ridge
 
-# What multiplies (the truth model) and what adds (votes) come from the same people, so their
-# opinions are averaged: of the truth this much is what people would say.
-VOTES_IN_TRUTH = 0.25
-# And of the next vote of somebody who is known, this much is by the truth alone.
+# Of the next vote of somebody who is known, this much is by the truth alone.
 _TRUTH_IN_OWN = 0.25
 
 
@@ -78,6 +75,10 @@ class Crowd:
     people : how often annotators are right
     ridge, losses, converged, from_uncertainty : as in `learn_crowd`; no losses, nothing learned
     """
+
+    # What multiplies (the truth model) and what adds (votes) come from the same people, so their
+    # opinions are averaged: of the truth this much is what people would say.
+    votes_in_truth: ClassVar[float] = 0.25
 
     annotators: NDArray[Any]
     worth: Floats
@@ -184,12 +185,12 @@ class Crowd:
         return quantile((1 - level) / 2), quantile((1 + level) / 2)
 
     def annotation_worth(self, annotations: Annotations) -> Floats:
-        """What each annotation is worth, (R,), per unit of prior weight."""
+        """What each annotation is worth, (R,), per unit of prior weight, in steps of 2**-32."""
         worth = self._for(annotations, self.worth, self.typical_worth)[annotations.annotator]
         if not len(self.levels):
-            return worth
+            return in_steps(worth)
         middle = (self.levels[1:] + self.levels[:-1]) / 2
-        return worth * self.share[np.searchsorted(middle, self.confidence(annotations))]
+        return in_steps(worth * self.share[np.searchsorted(middle, self.confidence(annotations))])
 
     def confidence(self, annotations: Annotations) -> Floats:
         """The confidence of each annotation, (R,), as it was learned: as stated, or 1 - u."""
@@ -203,6 +204,23 @@ class Crowd:
             )
         return annotations.confidence
 
+    def gain(self) -> str:
+        """How much better than plain votes it predicts, in words."""
+        if not self.losses:
+            return "nothing was learned: each annotation is one count"
+        votes, held_out = self.losses["votes"], self.losses.get("held_out")
+        if held_out is None:
+            return (
+                f"too few to hold some out; vote log-loss {votes:.3f} (votes) -> "
+                f"{self.losses['learned']:.3f} on these themselves"
+            )
+        return f"held-out vote log-loss {votes:.3f} (votes) -> {held_out:.3f}"
+
+    def __str__(self) -> str:
+        from slencodings.trust.text import in_words
+
+        return in_words(self)
+
     def votes_of(self, evidence: Evidence) -> Opinion:
         """What the next person would say, by what annotations add up to."""
         E, m, truth = evidence.votes, self.through_truth, self._posterior(evidence)
@@ -215,7 +233,7 @@ class Crowd:
     def truth_of(self, evidence: Evidence) -> Opinion:
         """Which label is right, by what annotations add up to."""
         votes, truth = self.votes_of(evidence).probability, self._posterior(evidence)
-        c, a, some = VOTES_IN_TRUTH, self.prior, (evidence.n > 0)[:, None]
+        c, a, some = self.votes_in_truth, self.prior, (evidence.n > 0)[:, None]
         P = np.where(some, votes if truth is None else (1 - c) * truth + c * votes, a)
         u = np.minimum(np.min(P[:, a > 0] / a[a > 0], axis=1), 1)
         return Opinion(np.maximum(P - u[:, None] * a, 0), u, np.tile(a, (len(u), 1)))
@@ -246,7 +264,7 @@ class Crowd:
         if self.model is None:
             return None
         a = self._labelled(annotations)
-        return log_likelihoods(a, self._confusion(self.model, a))
+        return log_likelihoods(a, in_steps(np.log(self._confusion(self.model, a))))
 
     @property
     def prior(self) -> Floats:

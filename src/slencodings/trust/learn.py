@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.tables.arrays import read_annotations
-from slencodings.tables.fuse import MOST_MEANT
-from slencodings.tables.roles import Reading
 from slencodings.trust import objective
 from slencodings.trust.objective import Floats, Parts, Ridge
 from slencodings.trust.value import Trust
+
+# Of more labels what a vote says about others is not learned.
+MOST_MEANT = 100
 
 
 def learn_trust(
@@ -105,42 +103,6 @@ def learn_trust(
         from_uncertainty=annotations.stated is None,
         converged=converged,
     )
-
-
-def learn_from_table(
-    table: Any,
-    reading: Reading,
-    *,
-    seed: int = 0,
-    say: Callable[[str, str], None],
-    progress: Callable[[int, int], None] | None = None,
-) -> Trust:
-    """Learn trust from a table, and tell what was learned.
-
-    Confidence is taken as stated, on whatever scale that is, and reliability is not looked at.
-    Beyond MOST_MEANT labels, what a vote says about others is not learned. `progress` is as in
-    `learn_trust`.
-    """
-    # Only confidence that was stated can be compared, so what is missing is not trusted here.
-    absent = "error" if reading.missing == "error" else "drop"
-    plain = replace(reading, confidence_scale=None, reliability=None, missing=absent)
-    annotations = read_annotations(table, plain)
-    few = len(annotations.labels) <= MOST_MEANT
-    try:
-        trust = learn_trust(annotations, meaning=few, rng=seed, progress=progress)
-    except ValueError as error:
-        raise ValueError(f"{error} Pass trust='none' to fuse without learning.") from error
-    say("learned", f"trust from {trust.count.sum():,} annotations: {trust.gain()}")
-    say("detail", f"trust:\n{trust}")
-    if trust.losses.get("held_out", -math.inf) >= trust.losses["votes"]:
-        say("note", "it predicts votes no better than counting them does; --trust none is simpler")
-    if not trust.converged:
-        say("note", "learning did not come to an end; what it had found by then is used")
-    if not few:
-        say("note", f"of more than {MOST_MEANT} labels, what votes say about others is not learned")
-    if not annotations.named:
-        say("note", "no annotator column was found, so one worth is learned for all")
-    return trust
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:

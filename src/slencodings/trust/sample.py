@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 
 from slencodings.tables.columns import identifier
-from slencodings.tables.engines import ANNOTATOR, ITEM, open_table
+from slencodings.tables.engines import ANNOTATOR, ITEM, Frame, open_table
 from slencodings.tables.roles import check_names
 
 # A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
@@ -20,12 +20,12 @@ def sample_items(
     table: Any,
     *,
     item: str,
-    annotator: str,
+    annotator: str | None = None,
     share: float = 0.1,
     per_annotator: int = 100,
     seed: int = 0,
 ) -> Any:
-    """Take all annotations of some of the items that two or more annotators share.
+    """Take all annotations of some of the items that have two or more, by different annotators.
 
     p_i = max(share, per_annotator / n_i),   n_i the fewest such items that an annotator of i has
 
@@ -36,7 +36,8 @@ def sample_items(
     Parameters
     ----------
     table : as in `fuse_table`; the result is of the same kind, and lazy where the table is
-    item, annotator : column names; rows that lack one of them are left out
+    item, annotator : column names; rows that lack one of them are left out. Without annotators
+        each row is somebody's, and `per_annotator` means nothing
     share : in [0, 1], how many of the items to take
     per_annotator : the items that each annotator should keep
     seed : a whole number of at least 0
@@ -50,21 +51,31 @@ def sample_items(
     _check(share, per_annotator, seed)
     frame, give_back = open_table(table)
     schema = frame.collect_schema()
-    check_names(schema.names(), [("item", item), ("annotator", annotator)])
-    frame = frame.with_columns(
-        identifier(schema, item).alias(ITEM), identifier(schema, annotator).alias(ANNOTATOR)
-    ).filter(~nw.col(ITEM).is_null() & ~nw.col(ANNOTATOR).is_null())
+    roles = [("item", item)] if annotator is None else [("item", item), ("annotator", annotator)]
+    check_names(schema.names(), roles)
+    frame = frame.with_columns(identifier(schema, item).alias(ITEM)).filter(~nw.col(ITEM).is_null())
+    if annotator is None:
+        items = frame.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
+        per_annotator = 0
+    else:
+        frame = frame.with_columns(identifier(schema, annotator).alias(ANNOTATOR))
+        frame = frame.filter(~nw.col(ANNOTATOR).is_null())
+        items = _shared_items(frame)
+    items = items.with_row_index("sle_at", order_by=ITEM)
+    enough = nw.max_horizontal(nw.lit(float(share)), per_annotator / nw.col("sle_n"))
+    taken = items.filter(_lot(nw.col("sle_at"), seed) < enough).select(ITEM)
+    sample = frame.join(taken, on=ITEM, how="semi").select(*schema.names())
+    return give_back(sample, {"share": share, "per_annotator": per_annotator, "seed": seed})
+
+
+def _shared_items(frame: Frame) -> Frame:
+    """The items that several annotators share, with how many the least busy of these has."""
     # Who said something twice about an item has one of it.
     said = frame.select(ITEM, ANNOTATOR).unique()
     several = said.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
     said = said.join(several.select(ITEM), on=ITEM, how="semi")
     counts = said.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
-    items = said.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
-    items = items.with_row_index("sle_at", order_by=ITEM)
-    enough = nw.max_horizontal(nw.lit(float(share)), per_annotator / nw.col("sle_n"))
-    taken = items.filter(_lot(nw.col("sle_at"), seed) < enough).select(ITEM)
-    sample = frame.join(taken, on=ITEM, how="semi").drop(ITEM, ANNOTATOR)
-    return give_back(sample, {"share": share, "per_annotator": per_annotator, "seed": seed})
+    return said.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
 
 
 def _lot(place: nw.Expr, seed: int) -> nw.Expr:

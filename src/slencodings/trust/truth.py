@@ -65,12 +65,12 @@ class TruthOfOthers(NamedTuple):
     fold: Codes
 
 
-def log_likelihoods(annotations: Annotations, confusion: Floats) -> Floats:
+def log_likelihoods(annotations: Annotations, log_confusion: Floats) -> Floats:
     """The log-likelihood of each annotation if a label is true, (R, K)."""
-    a, log_E = annotations, np.log(confusion)
+    a = annotations
     if a.soft:
-        return np.einsum("ql,qcl->qc", a.y, log_E[a.annotator])
-    return log_E[a.annotator, :, a.y]
+        return np.einsum("ql,qcl->qc", a.y, log_confusion[a.annotator])
+    return log_confusion[a.annotator, :, a.y]
 
 
 def learn_truth(
@@ -120,7 +120,7 @@ class _Said(NamedTuple):
         for f in range(FOLDS):
             test = fold == f
             taught = _dawid_skene(a.rows(~test), strength, tol=_ROUGHLY)
-            said.log_likelihood[test] = log_likelihoods(a.rows(test), taught["confusion"])
+            said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught["confusion"]))
             said.log_prior[test] = em.safe_log(taught["prior"])
         return said
 

@@ -1,0 +1,73 @@
+"""What was learned about a crowd, as text to look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from slencodings.trust.crowd import Crowd
+
+# How many annotators and confusions are shown, and labels in a full matrix.
+_SHOWN = 10
+
+
+def in_words(crowd: Crowd) -> str:
+    """Who is right how often, what confidence is worth, what is confused, and how well it fits."""
+    return "\n".join(
+        [
+            f"Annotators ({len(crowd.annotators):,}), by how often they are right above chance",
+            *_annotators(crowd),
+            "\nWhat stated confidence is worth",
+            *_levels(crowd),
+            "\nWhat people say (column) where a label is true (row)",
+            *_confusions(crowd),
+            f"\nThe next vote is read off the truth by {crowd.through_truth:.0%}, else off votes",
+            crowd.gain(),
+        ]
+    )
+
+
+def _annotators(crowd: Crowd) -> list[str]:
+    skill = crowd.above_chance
+    low, high = crowd.above_chance_interval()
+    order = np.argsort(-np.nan_to_num(skill, nan=-np.inf), kind="stable")
+    rows = [
+        f"{_cut(crowd.annotators[m], 24):>24} {crowd.count[m]:>12,} {crowd.accuracy[m]:>8.2f} "
+        f"{skill[m]:>8.2f} {low[m]:>7.2f} to {high[m]:>5.2f} {crowd.worth[m]:>8.3g}"
+        for m in order.tolist()
+    ]
+    half = _SHOWN // 2
+    some = rows if len(rows) <= _SHOWN else [*rows[:half], f"{'...':>24}", *rows[-half:]]
+    head = f"{'annotator':>24} {'annotations':>12} {'right':>8} {'above':>8} {'interval':>16} "
+    return [f"{head}{'worth':>8}", *some]
+
+
+def _levels(crowd: Crowd) -> list[str]:
+    if not len(crowd.levels):
+        return ["  the same at any confidence: not learned"]
+    levels = zip(crowd.levels, crowd.level_count, crowd.share, strict=True)
+    return [f"{'stated':>24} {'annotations':>12} {'share':>8}"] + [
+        f"{level:>24.4g} {n:>12,} {share:>8.3f}" for level, n, share in levels
+    ]
+
+
+def _confusions(crowd: Crowd) -> list[str]:
+    if crowd.model is None:
+        return ["  not learned"]
+    names, said = [_cut(label, 9) for label in crowd.labels.tolist()], crowd.model.crowd
+    if len(names) <= _SHOWN:
+        return [" ".join(f"{name:>9}" for name in ["", *names])] + [
+            " ".join([f"{name:>9}", *(f"{p:>9.3f}" for p in row)])
+            for name, row in zip(names, said, strict=True)
+        ]
+    off = np.where(np.eye(len(names)) == 1, 0, said)
+    worst = np.argsort(-off, axis=None, kind="stable")[:_SHOWN]
+    pairs = np.stack(np.unravel_index(worst, off.shape), axis=1).tolist()
+    return [f"  {names[j]} is called {names[k]} by {off[j, k]:.1%}" for j, k in pairs]
+
+
+def _cut(name: Any, width: int) -> str:
+    text = str(name)
+    return text if len(text) <= width else text[: width - 1] + "…"
