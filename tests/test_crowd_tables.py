@@ -357,7 +357,7 @@ def test_the_result_says_which_crowd_was_asked_what(crowd: Crowd) -> None:
         "share": crowd.share.tolist(),
         "through_truth": 0.4,
         "truth": True,
-        "ridge": {"annotator": 0.1, "level": 0.1, "scale": 0.1, "truth": 0.1},
+        "ridge": crowd.ridge._asdict(),
         "losses": crowd.losses,
         "converged": True,
     }
@@ -478,6 +478,7 @@ def some_crowd(rng: np.random.Generator, known: Annotations) -> Crowd:
         habits=rng.dirichlet(np.ones(K), K),
         correlation=float(rng.random()),
     )
+    some = rng.random() < 0.8
     return replace(
         crowd,
         annotators=rng.permutation(known.annotators)[:M],
@@ -490,7 +491,8 @@ def some_crowd(rng: np.random.Generator, known: Annotations) -> Crowd:
         base_rate=rng.dirichlet(np.ones(K)),
         through_truth=float(rng.choice([0.0, 0.3, 1.0])),
         prior_weight=float(rng.gamma(2.0)),
-        model=model if rng.random() < 0.8 else None,
+        meaning=rng.dirichlet(np.ones(K), K) if some and rng.random() < 0.5 else np.eye(K),
+        model=model if some else None,
         from_uncertainty=False,
     )
 

@@ -267,10 +267,11 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
 
 
 def _through_truth(plan: Plan, form: str) -> bool:
-    """Whether more than the worth of votes is to be added up."""
+    """Whether more than the worth of votes is to be added up, or votes say more than a label."""
     if plan.crowd is None or form == "evidence":
         return plan.crowd is not None and plan.crowd.model is not None
-    return plan.truth or (plan.crowd.model is not None and plan.crowd.through_truth > 0)
+    through_truth = plan.crowd.model is not None and plan.crowd.through_truth > 0
+    return plan.truth or through_truth or plan.crowd.votes_say_more
 
 
 def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:

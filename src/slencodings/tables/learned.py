@@ -4,7 +4,7 @@ One look-up gives every row its worth and its log-likelihood if each of the labe
 group-by adds both up, for E and L of each label and for how many annotations there are:
 
 t ~ prior exp(L / (1 + c max(n - 1, 0))),   V = t H,   S = sum E,   u = 1 / (1 + S)
-votes: b = ((1 - m) E + m S V) / (1 + S)
+votes: b = ((1 - m) E C + m S V) / (1 + S)
 truth: P = 3/4 t + 1/4 (b + u a),   and as uncertain as P allows: u = min P / prior
 
 `Crowd.votes_of` and `Crowd.truth_of` are the same in arrays.
@@ -157,12 +157,15 @@ def _beliefs(rows: Rows, plan: Plan) -> Frame:
     S, m = nw.col(TOTAL), crowd.through_truth
     frame = _sums(rows, plan).with_columns(fold(add, E).alias(TOTAL))
     b = E
+    if crowd.votes_say_more:
+        C = crowd.meaning.tolist()
+        b = [fold(add, (E[j] * C[j][k] for j in K)) for k in K]
     if crowd.model is not None:
         frame = _with_posterior(frame, crowd.model)
     if crowd.model is not None and m > 0:
         H = crowd.model.habits.tolist()
         V = [fold(add, (nw.col(_truth(z)) * H[z][k] for z in K)) for k in K]
-        b = [(1 - m) * E[k] + m * S * V[k] for k in K]
+        b = [(1 - m) * b[k] + m * S * V[k] for k in K]
     frame = frame.with_columns(
         (1 / (1 + S)).alias(UNCERTAINTY), *((b[k] / (1 + S)).alias(belief(k)) for k in K)
     )

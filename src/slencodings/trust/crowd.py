@@ -151,6 +151,11 @@ class Crowd:
         return (1 - _TRUTH_IN_OWN) * moved + _TRUTH_IN_OWN * own
 
     @property
+    def votes_say_more(self) -> bool:
+        """Whether a vote says something about other labels too; only where truth is modelled."""
+        return not np.array_equal(self.meaning, np.eye(len(self.labels)))
+
+    @property
     def learned(self) -> bool:
         """Whether there was something to learn from; else everybody counts the same."""
         return bool(self.losses)

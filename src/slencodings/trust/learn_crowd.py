@@ -91,7 +91,12 @@ def learn_crowd(
     if model is not None and truth is not None:
         model, votes = _through_truth(model, truth, votes, rng)
     votes = votes.some(np.bincount(votes.item, minlength=len(a.items)) > 1)
-    parts = Parts(by_annotator and M > 1, len(levels) > 0, model is not None, 1 < K <= MOST_MEANT)
+    parts = Parts(
+        by_annotator and M > 1,
+        len(levels) > 0,
+        model is not None,
+        model is not None and 1 < K <= MOST_MEANT,
+    )
     found = _learn_worth(votes, parts, ridge, rng, progress)
     top = found.at.level.max()
     worths = np.exp(found.at.scale + found.at.annotator + top)
