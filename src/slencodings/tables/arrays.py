@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Opinion
+from slencodings.tables.codes import read_codes
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -76,6 +77,8 @@ def from_table(
 
 def read_annotations(table: Any, reading: Reading) -> Annotations:
     """What `from_table` does; of confidence whose scale is not said, see there."""
+    if (plain := read_codes(table, reading)) is not None:
+        return plain
     scale, annotator = reading.confidence_scale, reading.annotator
     as_stated = replace(reading, confidence_scale=_as_stated) if scale is None else reading
     rows = read_rows(_in_memory(table), as_stated, ordered=True)

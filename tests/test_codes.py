@@ -1,0 +1,104 @@
+"""Sound pandas tables are read without an engine, and to the same arrays."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slencodings import Annotations, from_table
+from slencodings.tables.codes import read_codes
+from slencodings.tables.roles import Reading
+
+NAMED: dict[str, Any] = {"item": "post", "annotator": "who", "label": "said"}
+TEXT = st.sampled_from(["a", "b", "B", "10", "9", "é", "", "a b"])
+NUMBERS = st.sampled_from([0, 1, 2, 10, -3, 2**40])
+
+
+def assert_same(found: Annotations, expected: Annotations) -> None:
+    for field in fields(Annotations):
+        x, y = getattr(found, field.name), getattr(expected, field.name)
+        assert (x is None) == (y is None), field.name
+        if x is not None:
+            assert x.dtype == y.dtype, field.name
+            np.testing.assert_array_equal(x, y, err_msg=field.name)
+
+
+@given(st.data())
+def test_pandas_tables_are_read_as_engines_read_them(data: st.DataObject) -> None:
+    rows = data.draw(st.integers(2, 12))
+
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return data.draw(st.lists(values, min_size=rows, max_size=rows))
+
+    names = [data.draw(st.sampled_from([TEXT, NUMBERS])) for _ in range(2)]
+    labels = data.draw(st.sampled_from([TEXT | st.none(), NUMBERS, st.booleans()]))
+    columns = {
+        "post": column(names[0]),
+        "who": column(names[1]),
+        "said": column(labels),
+        "sure": column(st.integers(1, 5)),
+        "skill": column(st.floats(0, 1)),
+    }
+    reading = {**NAMED, "confidence": "sure", "confidence_scale": (1, 5), "reliability": "skill"}
+    frame = pd.DataFrame(columns)
+    if data.draw(st.booleans()):
+        frame = frame.astype({c: object for c in frame if frame[c].dtype == "str"})
+    plain = read_codes(frame, Reading(**reading))
+    if plain is None:
+        with pytest.raises(ValueError, match=r"two labels|no annotation has a label"):
+            from_table(columns, **reading)
+    else:
+        assert_same(plain, from_table(columns, **reading))
+
+
+def test_whole_numbers_far_apart_and_anonymous_crowds_are_coded_too() -> None:
+    columns = {"post": [2**60, -5, 2**60], "said": np.asarray([3, 1, 3], dtype=np.uint8)}
+    reading = {"item": "post", "label": "said", "uncertainty": 0.25}
+    plain = read_codes(pd.DataFrame(columns), Reading(**reading))
+    assert plain is not None
+    assert_same(plain, from_table(columns, **reading))
+
+
+SOUND: dict[str, Any] = {
+    "post": ["p", "p", "q"],
+    "who": ["ann", "bob", "ann"],
+    "said": ["yes", "no", "no"],
+    "doubt": [0.0, 0.5, 1.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "asked"),
+    [
+        ({"post": ["p", None, "q"]}, {}),
+        ({"who": ["ann", None, "ann"]}, {}),
+        ({"who": [1.0, 2.0, 1.0]}, {}),
+        ({"who": [1, "1", "ann"]}, {}),
+        ({"said": ["no", "no", "no"]}, {}),
+        ({"said": [], "post": [], "who": [], "doubt": []}, {}),
+        ({"doubt": [0.0, 2.0, 1.0]}, {"uncertainty": "doubt"}),
+        ({"doubt": [0.0, None, 1.0]}, {"uncertainty": "doubt"}),
+        ({"doubt": ["0", "0", "1"]}, {"uncertainty": "doubt"}),
+        ({"Who": [1, 2, 3]}, {}),
+        ({7: [1, 2, 3]}, {}),
+        ({}, {"item": "nowhere"}),
+        ({}, {"labels": ["no", "yes"]}),
+        ({}, {"label": ["doubt", "doubt"]}),
+        ({}, {"missing": "maybe"}),
+        ({}, {"duplicates": "first"}),
+        ({}, {"reliability": {"ann": 1.0, "bob": 0.5}}),
+        ({}, {"uncertainty": "doubt", "confidence": "doubt"}),
+        ({}, {"confidence": "doubt", "confidence_scale": None}),
+    ],
+)
+def test_what_has_to_be_looked_at_is_left_to_an_engine(changed: Any, asked: Any) -> None:
+    frame = pd.DataFrame(SOUND)
+    assert read_codes(frame, Reading(**NAMED, uncertainty="doubt")) is not None
+    assert read_codes(pd.DataFrame(SOUND | changed), Reading(**(NAMED | asked))) is None
+    assert read_codes(SOUND, Reading(**NAMED)) is None
