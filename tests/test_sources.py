@@ -74,7 +74,9 @@ def test_a_crowd_in_many_files_is_the_crowd_in_one(here: Path, format: str):
     names = [f"in/part-{n}.{format}" for n in range(6)]
     for n, name in enumerate(names):
         write(here / name, ROWS[n * 10 : n * 10 + 10])
-    for source in (names, [names[0], f"in/part-[1-5].{format}"], f"in/*.{format}", "in", ["in"]):
+    # However it is named, the same files are found; one format shows that.
+    ways = (names, [names[0], f"in/part-[1-5].{format}"], f"in/*.{format}", ["in"], "in")
+    for source in ways if format == "csv" else ways[-1:]:
         rows, about = encode(source)
         assert rows == whole
         assert about["files"] == 6
