@@ -4,6 +4,8 @@ BIN := .venv/bin
 # Threads that spin while they wait slow each other down on a busy machine.
 export OMP_WAIT_POLICY := passive
 export OPENBLAS_NUM_THREADS := 1
+# Or every process that a test starts would compile all of the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test quick torture check bench bench-full bench-peers clean
 

@@ -87,13 +87,13 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "uncertainty out of range": (
         {"doubt": [0.0, 0.5, 1.5, 9.0]},
         {"uncertainty": "doubt", "annotator": "who"},
-        r"`uncertainty` must lie in \[0, 1\]; 1 of 4 rows do not in column 'doubt', first 1\.5 at "
+        r"`uncertainty` must lie in \[0, 1\]; 1 of 4 rows do not in column 'doubt', first 1\.5 in "
         r"row 3 of the data, item 'b', annotator 'ann'\. .*confidence_scale=\(1, 5\)",
     ),
     "confidence out of range": (
         {"doubt": [3.0, 0.0, 5.0, 6.0]},
         {"confidence": "doubt", "confidence_scale": (1, 5)},
-        r"`confidence` must lie in \[1, 5\]; 1 of 4 rows do not in column 'doubt', first 0\.0 at "
+        r"`confidence` must lie in \[1, 5\]; 1 of 4 rows do not in column 'doubt', first 0\.0 in "
         r"row 2 .*Name the ends of the scale",
     ),
     "reliability out of range": (
@@ -265,7 +265,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "base rates that are missing": (
         {"a": [0.5, None, NAN, 0.5]},
         {"base_rate": ["a", "b"], "labels": WORDS},
-        r"`base_rate` must be there for every row; 2 of 4 rows lack some in \['a', 'b'\], first at "
+        r"`base_rate` must be there for every row; 2 of 4 rows lack some in \['a', 'b'\], first in "
         r"row 2 of the data, item 'a'\. Fill them with 1/2",
     ),
     "base rates that do not sum to one": (

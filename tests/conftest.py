@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 from running import Run, Sle
 from strategies import Arrays
 
+# The networks of the tests are small: threads would wait for each other, in every process.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # XLA compiles each small computation of the tests once, and then it runs once.
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"

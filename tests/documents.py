@@ -19,6 +19,7 @@ DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 PYTHON = re.compile(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", re.DOTALL)
 # Not JAX and Polars: what they begin when they are imported does not survive a fork.
 SLOW_TO_IMPORT = ["documents", "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn", "torch"]
+SLOW_TO_IMPORT += ["slencodings.torch", "slencodings.datasets", "transformers.trainer"]
 
 
 def _run_in_this_process(code: str, folder: str, out: str, err: str) -> None:

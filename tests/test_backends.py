@@ -143,7 +143,8 @@ def test_jax_and_torch_have_the_same_gradients(name: str) -> None:
     opinion = to_torch(said, requires_grad=True)
     total(opinion).backward()
     expected = (np.zeros(p.shape) if p.grad is None else p.grad for p in opinion)
-    assert_close(jax.grad(total)(to_jax(said)), Opinion(*map(np.asarray, expected)), tol=1e-10)
+    found = jax.jit(jax.grad(total))(to_jax(said))
+    assert_close(found, Opinion(*map(np.asarray, expected)), tol=1e-10)
 
 
 # -- compilation -------------------------------------------------------------------------------
@@ -173,15 +174,15 @@ def test_torch_compiles_the_pipeline_to_machine_code() -> None:
 @in_double
 @every_function
 def test_jax_compiles_all_of_it(name: str) -> None:
-    opinion = to_jax(opinions(0.2, 0.3, 0.3))
-    assert_close(jax.jit(FUNCTIONS[name])(opinion), FUNCTIONS[name](opinion))
+    said = opinions(0.2, 0.3, 0.3)
+    assert_close(jax.jit(FUNCTIONS[name])(to_jax(said)), FUNCTIONS[name](said))
 
 
 @in_double
 @every_function
 def test_jax_maps_over_items(name: str) -> None:
-    opinion = to_jax(opinions(0.2, 0.3, 0.3))
-    assert_close(jax.vmap(FUNCTIONS[name])(opinion), FUNCTIONS[name](opinion))
+    said = opinions(0.2, 0.3, 0.3)
+    assert_close(jax.jit(jax.vmap(FUNCTIONS[name]))(to_jax(said)), FUNCTIONS[name](said))
 
 
 @every_function
@@ -225,7 +226,7 @@ def test_no_answer_is_nan_inside_torch_compile(name: str) -> None:
 def test_jax_in_single_precision_does_without_warnings(name: str) -> None:
     single = Opinion(*(jax.numpy.asarray(np.float32(x)) for x in opinions(0.2, 0.3, 0.3)))
     expected = FUNCTIONS[name](opinions(0.2, 0.3, 0.3))
-    came = FUNCTIONS[name](check(single))
+    came = jax.jit(FUNCTIONS[name])(check(single))
     if isinstance(expected, Opinion):
         expected = Opinion(*map(np.float32, expected))
     assert_close(came, expected if isinstance(expected, Opinion) else np.float32(expected), 1e-5)

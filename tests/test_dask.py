@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 HERE = "127.0.0.1"
-ROWS, ITEMS, PARTS = 1_000_000, 20_000, 4
+ROWS, ITEMS, PARTS = 200_000, 5000, 4
 ROLES: Roles = {
     "item": "item",
     "label": "label",
@@ -103,7 +103,7 @@ def assert_fused_alike(found: pd.DataFrame, expected: pl.DataFrame) -> None:
     assert_same_table(by_item.to_dict("list"), expected.to_dict(as_series=False))
 
 
-def test_a_million_rows_are_fused_as_polars_and_arrays_do(
+def test_rows_in_many_files_are_fused_as_polars_and_arrays_do(
     client: Any, rows: pa.Table, folder: Path, expected: pl.DataFrame
 ) -> None:
     table = fuse_table(dd.read_parquet(folder), **ROLES)  # the labels are found, too
@@ -168,7 +168,7 @@ class Gate:
 
 
 @pytest.mark.parametrize("lost", ["at work", "with results"])
-def test_a_million_rows_survive_the_loss_of_a_worker(
+def test_the_work_survives_the_loss_of_a_worker(
     client: Any, folder: Path, expected: pl.DataFrame, tmp_path: Path, lost: str
 ) -> None:
     gate = Gate(tmp_path, dd.read_parquet(folder))

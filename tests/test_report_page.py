@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-extensions",
 )
 pytestmark = [
     pytest.mark.skipif(
@@ -68,32 +69,42 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in found}
 
 
-@pytest.fixture
-def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page from disk; at the end nothing was asked of a network, and nothing went wrong."""
-    asked: list[str] = []
-    wrong: list[str] = []
-    contexts = []
+class Tab(NamedTuple):
+    """A tab of the browser, what it asked for and what it said since a test began."""
 
-    def open_page(name: str, **how: Any) -> Any:
-        context = browser.new_context(**how)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        page.goto(pages[name].as_uri())
-        page.wait_for_selector("html[data-ready=yes]", state="attached")
-        return page
+    page: Any
+    asked: list[str]
+    said: list[str]
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Tab:
+    """One for all tests: a new one begins its own process, and reads all scripts anew."""
+    tab = Tab(browser.new_page(), [], [])
+    tab.page.set_default_timeout(60_000)
+    tab.page.on("request", lambda request: tab.asked.append(request.url))
+    tab.page.on("console", lambda message: tab.said.append(message.text))
+    tab.page.on("pageerror", lambda error: tab.said.append(str(error)))
+    tab.page.on("dialog", lambda dialog: tab.said.append(dialog.message))
+    return tab
+
+
+@pytest.fixture
+def opened(tab: Tab, pages: dict[str, Path]) -> Iterator[Open]:
+    """Opens a page from disk; at the end nothing was asked of a network, and nothing went wrong."""
+    tab.asked.clear()
+    tab.said.clear()
+
+    def open_page(name: str, colours: str = "light", width: int = 1280, height: int = 720) -> Any:
+        tab.page.emulate_media(media="screen", color_scheme=colours)
+        tab.page.set_viewport_size({"width": width, "height": height})
+        tab.page.goto(pages[name].as_uri())
+        tab.page.wait_for_selector("html[data-ready=yes]", state="attached")
+        return tab.page
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert {url.split(":")[0] for url in asked} == {"file"}
-    assert len(asked) == len(contexts)
-    assert wrong == []
+    assert [url.split(":")[0] for url in tab.asked] == ["file"]
+    assert tab.said == []
 
 
 def column(page: Any, table: str, head: str) -> list[str]:
@@ -337,7 +348,7 @@ def test_a_policy_stops_scripts_and_requests_that_are_not_its_own(browser: Any, 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("name", ["plain", "hostile"])
 def test_it_has_no_serious_barriers(opened: Open, name: str, colours: Any):
-    page = opened(name, color_scheme=colours)
+    page = opened(name, colours)
     page.locator("#items-table button.more").first.click()
     for fold in page.locator("details").all():
         fold.evaluate("(node) => { node.open = true; }")
@@ -352,7 +363,7 @@ def test_it_has_no_serious_barriers(opened: Open, name: str, colours: Any):
 
 
 def test_on_a_narrow_screen_no_cell_is_out_of_sight(opened: Open):
-    page = opened("plain", viewport={"width": 390, "height": 844})
+    page = opened("plain", width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     cells = page.locator("table.cards > tbody > tr:not(.detail) > *")
     ends = cells.evaluate_all(

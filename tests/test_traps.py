@@ -131,28 +131,38 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize(("name", "option"), [(f, x) for f in OPTIONS for x in OPTIONS[f]])
-def test_no_option_is_ignored(name, option):
-    """Trap 2: `smoothing=` that nothing reads. An option without effect fails here."""
+def outcome(name, options):
+    """All that comes of a small crowd, to the last digit."""
     rng = np.random.default_rng(0)
     item, who, y = (rng.integers(0, n, 60) for n in (20, 5, 3))
     a = make(item, who, y, uncertainty=rng.choice([0, 0.5], 60))
+    if "rng" in options:
+        options = options | {"rng": np.random.default_rng(options["rng"])}
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        return str(getattr(aggregate, name)(a, **options))
 
-    def outcome(options):
-        """All that comes out, to the last digit."""
-        if "rng" in options:
-            options = options | {"rng": np.random.default_rng(options["rng"])}
-        with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-            return str(getattr(aggregate, name)(a, **options))
 
-    beside = BESIDE.get((name, option), {})
-    other = beside | {option: OPTIONS[name][option]}
-    assert outcome(beside) == outcome(beside)
+@cache
+def usual_outcome(name, option=None):
+    return outcome(name, BESIDE.get((name, option), {}))
+
+
+@pytest.mark.parametrize(("name", "option"), [(f, x) for f in OPTIONS for x in OPTIONS[f]])
+def test_no_option_is_ignored(name, option):
+    """Trap 2: `smoothing=` that nothing reads. An option without effect fails here."""
+    other = BESIDE.get((name, option), {}) | {option: OPTIONS[name][option]}
     if option == "max_pairs":
         with pytest.raises(ValueError, match="max_pairs=1 came"):
-            outcome(other)
+            outcome(name, other)
     else:
-        assert outcome(beside) != outcome(other)
+        usual = usual_outcome(name, option if (name, option) in BESIDE else None)
+        assert outcome(name, other) != usual
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_same_options_give_the_same_to_the_last_digit(name):
+    option = next((option for n, option in BESIDE if n == name), None)
+    assert outcome(name, BESIDE.get((name, option), {})) == usual_outcome(name, option)
 
 
 def test_no_option_is_missing_from_the_test_of_options():

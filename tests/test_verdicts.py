@@ -74,6 +74,7 @@ MEANT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3, 8])
 def test_verdicts_find_out_whom_they_should_nine_times_in_ten(K):
     found: dict[str, Counter[str]] = {kind: Counter() for kind in MEANT}
