@@ -83,7 +83,7 @@ HOUSE = [
             "people",
             "datasets/",
             "published crowds, one loader a file",
-            "annotations files opinion progress",
+            "annotations choices files opinion progress",
         ),
         (
             "people",

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
+from slencodings.datasets.truth_inference import truth_inference
 from slencodings.datasets.uds_factuality import uds_factuality
 
 SHARED = Path(__file__).parents[1].parent / "shared" / "datasets"
@@ -24,6 +26,7 @@ LOADERS = {
     "convabuse": convabuse,
     "mre": mre,
 }
+KNOWN_TRUTH = ("web", "trec", "sentiment", "adult", "fact_eval")
 
 
 def module(name):
@@ -32,11 +35,11 @@ def module(name):
 
 
 @cache
-def loaded(name, **how):
-    return LOADERS[name](**how)
+def loaded(name, **how) -> Any:
+    return truth_inference(name, **how) if name in KNOWN_TRUTH else LOADERS[name](**how)
 
 
-def real(name, **how):
+def real(name, **how) -> Any:
     """A crowd, or a skip."""
     try:
         return loaded(name, **how)

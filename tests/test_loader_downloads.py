@@ -65,13 +65,13 @@ def assert_same_crowd(one, other):
             assert np.array_equal(np.asarray(a), np.asarray(b))
 
 
-def assert_downloads(name, folder, github, **how):
+def assert_downloads(name, folder, github, /, **how):
     """A loader gives the same from its download as from the folder, and fetches a file once."""
     load = getattr(module(name), name)
     with pytest.raises(FileNotFoundError, match=r"pass download=True to fetch \d+ files? \(about"):
         load(**how)
     assert github.asked == []
-    assert_same_crowd(load(download=True, **how), load(SHARED / folder, **how))
+    assert_same_crowd(load(download=True, **how), load(folder=SHARED / folder, **how))
     assert len(github.asked) == len({path for path, _ in github.asked})
     assert not list(cache().rglob("*.part"))
 
@@ -90,6 +90,12 @@ def test_convabuse_downloads(github):
     for file in module("convabuse")._SPLITS.values():
         serve(github, file.sources[0], shared(f"convabuse/{file.path}"))
     assert_downloads("convabuse", "convabuse", github)
+
+
+def test_known_truths_download(github):
+    for file in module("truth_inference")._files("web"):
+        serve(github, file.sources[0], shared(f"truth_inference/{file.path}"))
+    assert_downloads("truth_inference", "truth_inference", github, name="web")
 
 
 def located(data):

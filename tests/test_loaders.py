@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from real_crowds import (
+    KNOWN_TRUTH,
     LOADERS,
     SHARED,
     module,
@@ -28,6 +29,7 @@ from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
+from slencodings.datasets.truth_inference import truth_inference
 from slencodings.datasets.uds_factuality import uds_factuality
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "datasets.md"
@@ -117,7 +119,7 @@ def test_other_classes_in_the_images_are_named(tmp_path):
         cifar10s(tmp_path / "cifar10s")
 
 
-@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("name", [*LOADERS, *KNOWN_TRUTH])
 def test_codes_point_at_names_and_every_item_has_its_features(name):
     crowd = real(name)
     said = crowd.annotations
@@ -128,7 +130,7 @@ def test_codes_point_at_names_and_every_item_has_its_features(name):
     assert np.array_equal(np.unique(said.annotator), np.arange(M))
     assert said.y.shape[1:] == ((K,) if said.soft else ())
     assert len(said.y) == len(said.item) == len(said.annotator) == len(said.uncertainty)
-    assert crowd.gold is None or (crowd.gold.shape == (N,) and set(crowd.gold) <= set(range(K)))
+    assert crowd.gold is None or (crowd.gold.shape == (N,) and set(crowd.gold) <= {-1, *range(K)})
 
 
 # RTE
@@ -416,14 +418,48 @@ def test_mre_knows_two_relations():
         mre(relation="cures")  # pyright: ignore[reportArgumentType]
 
 
+# Crowds with known truth
+
+
+def test_known_truths_have_the_counts_of_their_source():
+    crowds = {name: real(name) for name in KNOWN_TRUTH}
+    known = {name: int(np.sum(crowd.gold >= 0)) for name, crowd in crowds.items()}
+    assert list(known.values()) == [2653, 2275, 1000, 333, 576]
+    twice = [sum(repeats(crowd).values()) for crowd in crowds.values()]
+    assert twice == [0, 0, 0, 2918, 1746]
+    once = [per_item(crowd).get(1, 0) for crowd in crowds.values()]
+    assert once == [4, 615, 0, 379, 0]
+
+
+def test_known_truths_are_read_by_their_codes(tmp_path, monkeypatch):
+    unpin(monkeypatch)
+    votes = [("7", "3", "2"), ("7", "1", "0"), ("5", "1", "2")]
+    keys = ("item", "worker", "label")
+    write_rows(tmp_path / "web" / "label.csv", [dict(zip(keys, v, strict=True)) for v in votes])
+    write_rows(tmp_path / "web" / "truth.csv", [{"item": "7", "truth": "2"}])
+    crowd = truth_inference("web", tmp_path)
+    said = crowd.annotations
+    assert crowd.X == [5, 7]
+    assert crowd.gold.tolist() == [-1, 1]
+    assert said.annotators[said.annotator].tolist() == [3, 1, 1]
+    assert said.labels[said.y].tolist() == [2, 0, 2]
+
+
+def test_a_crowd_with_unknown_name_is_refused():
+    with pytest.raises(ValueError, match=r"`name` must be one of web, trec, .*; 'imdb' came"):
+        truth_inference("imdb")  # pyright: ignore[reportArgumentType]
+
+
 # What the document says
 
 
-@pytest.mark.parametrize("name", [*LOADERS, "treat"])
+@pytest.mark.parametrize("name", [*LOADERS, "treat", *KNOWN_TRUTH])
 def test_the_document_has_the_counts_that_the_loaders_have(name):
     crowd = real("mre", relation="treat") if name == "treat" else real(name)
     said = crowd.annotations
-    call = {"mre": 'mre(relation="cause")', "treat": 'mre(relation="treat")'}.get(name, f"{name}()")
+    calls = {"mre": 'mre(relation="cause")', "treat": 'mre(relation="treat")'}
+    calls |= {known: f'truth_inference("{known}")' for known in KNOWN_TRUTH}
+    call = calls.get(name, f"{name}()")
     counts = (len(crowd.X), len(said.y), len(said.annotators))
     start = " | ".join([f"`{call}`", *(f"{n:,}" for n in counts), str(len(said.labels))])
     row = next(line for line in DOCUMENT.read_text().splitlines() if start in line)

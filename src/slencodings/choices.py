@@ -65,6 +65,8 @@ Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 ClassPrior: TypeAlias = Literal["learned", "uniform"]
 # How MACE learns: by variational Bayes or by expectation maximisation.
 Inference: TypeAlias = Literal["vb", "em"]
+# Published crowds whose truth is known.
+TruthInference: TypeAlias = Literal["web", "trec", "sentiment", "adult", "fact_eval"]
 
 
 def check_word(name: str, value: Any, choice: Any) -> None:

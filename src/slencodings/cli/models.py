@@ -28,12 +28,8 @@ class Trained(NamedTuple):
 
 def classifier(**settings: Any) -> SLEClassifier:
     """A classifier, or how to get what it needs."""
-    try:
-        from slencodings.torch import SLEClassifier
-    except ImportError as error:
-        raise ImportError(
-            f"training needs PyTorch ({error}). Install it: pip install 'slencodings[torch]'"
-        ) from error
+    from slencodings.torch import SLEClassifier
+
     return SLEClassifier(**settings)
 
 

@@ -7,10 +7,12 @@ from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_c
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
 from slencodings.datasets.synthetic import SyntheticCrowd, annotate, lattice, synthetic
+from slencodings.datasets.truth_inference import KnownTruth, truth_inference
 from slencodings.datasets.uds_factuality import uds_factuality
 
 __all__ = [
     "DigitsCrowd",
+    "KnownTruth",
     "SyntheticCrowd",
     "annotate",
     "cifar10_images",
@@ -22,5 +24,6 @@ __all__ = [
     "mre",
     "rte",
     "synthetic",
+    "truth_inference",
     "uds_factuality",
 ]

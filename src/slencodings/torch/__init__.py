@@ -1,5 +1,14 @@
 """Networks that predict opinions: a head, losses and a classifier (extra `torch`)."""
 
+from importlib.util import find_spec
+
+if _missing := [name for name in ("torch", "sklearn", "safetensors") if find_spec(name) is None]:
+    raise ImportError(
+        f"networks need PyTorch, scikit-learn and safetensors; {', '.join(_missing)} "
+        f"{'is' if len(_missing) == 1 else 'are'} missing. Type: pip install 'slencodings[torch]'"
+    )
+
+
 from slencodings.torch.classifier import SLEClassifier
 from slencodings.torch.head import OpinionHead, opinion_from_logits
 from slencodings.torch.losses import (

@@ -1,0 +1,153 @@
+"""What people look for in a repository: citation, workflows, templates, scripts, types."""
+
+import importlib.util
+import json
+import re
+import runpy
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+import yaml
+
+import slencodings
+
+ROOT = Path(__file__).parents[1]
+CONSUMER = ROOT / "tests" / "consumer" / "uses_the_public_face.py"
+YAML = [*ROOT.glob(".github/**/*.yml"), ROOT / ".pre-commit-config.yaml", ROOT / "CITATION.cff"]
+
+
+def script(name):
+    """A script of ours as a module, also where its name has no ending."""
+    loader = SourceFileLoader(name.replace(".", "_"), str(ROOT / "scripts" / name))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
+    return module
+
+
+@pytest.mark.parametrize("path", YAML, ids=lambda path: path.name)
+def test_every_yaml_file_is_yaml(path):
+    assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
+
+
+@pytest.mark.parametrize(
+    "path", [*ROOT.glob(".github/workflows/*.yml")], ids=lambda path: path.name
+)
+def test_workflows_have_few_rights_pinned_actions_and_run_what_is_there(path):
+    text = path.read_text(encoding="utf-8")
+    flow = yaml.safe_load(text)
+    # YAML 1.1 reads the key `on` as true.
+    assert flow[True]
+    assert flow["permissions"] == {"contents": "read"}
+    for name, job in flow["jobs"].items():
+        assert "runs-on" in job, name
+        for step in job["steps"]:
+            assert ("uses" in step) != ("run" in step), step
+            assert "@" in step.get("uses", "@")
+            # What comes from outside is passed by the environment, never pasted into a shell.
+            assert "${{" not in step.get("run", ""), step
+    for used in re.findall(r"\b(?:scripts|\.ci)/[\w.-]+", text):
+        assert (ROOT / used).exists(), used
+
+
+def test_trusted_publishing_has_the_right_to_say_who_it_is_and_keeps_no_token():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert yaml.safe_load(text)["jobs"]["publish"]["permissions"] == {"id-token": "write"}
+    assert "secrets." not in text
+
+
+def test_the_citation_has_this_version_and_the_licence():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["version"] == slencodings.__version__
+    assert cited["license"] == "MIT"
+    assert cited["cff-version"] == "1.2.0"
+
+
+@pytest.fixture
+def release(tmp_path):
+    """A folder in which all agrees, and the check of it."""
+    files = {
+        "src/slencodings/__init__.py": '__version__ = "1.2.0"\n',
+        "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-01-31\n\n- new\n",
+        "CITATION.cff": "version: 1.2.0\n",
+        "README.md": "[changes](CHANGELOG.md)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path, script("release").problems
+
+
+def test_a_release_whose_version_stands_everywhere_may_go(release):
+    folder, problems = release
+    assert problems(folder, "v1.2.0") == problems(folder, None) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("CHANGELOG.md", "## 1.2.0", "## 1.1.0", "newest heading is 1.1.0; __version__ is 1.2.0"),
+        ("CHANGELOG.md", " - 2026-01-31", "", "needs the heading '## 1.2.0 - YEAR-MONTH-DAY'"),
+        ("CHANGELOG.md", "Unreleased\n", "Unreleased\n\n- x\n", "has lines under 'Unreleased'"),
+        ("CHANGELOG.md", "Unreleased\n", "Unreleased\n\n### Added\n", "under 'Unreleased'"),
+        ("CITATION.cff", "1.2.0", "1.1.0", "CITATION.cff says version 1.1.0; __version__ is 1.2.0"),
+        ("README.md", "CHANGELOG", "CHANGES", "links to CHANGES.md, which is not there"),
+        ("src/slencodings/__init__.py", "1.2.0", "1.3.0", "CITATION.cff says version 1.2.0"),
+    ],
+)
+def test_what_does_not_agree_stops_a_release(release, name, old, new, says):
+    folder, problems = release
+    path = folder / name
+    path.write_text(path.read_text().replace(old, new, 1))
+    assert any(says in line for line in problems(folder, None)), problems(folder, None)
+
+
+def test_another_tag_stops_a_release(release):
+    folder, problems = release
+    assert problems(folder, "v1.2") == ["the tag is v1.2; it must be v1.2.0."]
+
+
+def test_the_lowest_versions_are_those_of_the_project():
+    made = script("lowest.py").lowest(["tables", "demo"])
+    assert "numpy==2.0" in made
+    assert any(line.startswith("dask[dataframe,distributed]==") for line in made)
+    assert all("==" in line and ">" not in line and "slencodings" not in line for line in made)
+
+
+def test_the_list_of_what_is_installed_is_sorted_and_has_numpy_once():
+    found = json.loads(json.dumps(script("sbom.py").sbom()))
+    names = [component["name"] for component in found["components"]]
+    assert found["bomFormat"] == "CycloneDX"
+    assert names == sorted(names)
+    assert names.count("numpy") == 1
+    assert all(c["purl"] == f"pkg:pypi/{c['name']}@{c['version']}" for c in found["components"])
+
+
+def test_what_a_consumer_writes_runs():
+    runpy.run_path(str(CONSUMER))
+
+
+@pytest.mark.slow
+def test_the_public_face_is_typed_under_strict_rules(tmp_path):
+    """As if it were installed: another project, which knows the package by its py.typed alone."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "slencodings").symlink_to(ROOT / "src" / "slencodings")
+    (tmp_path / "uses.py").write_text(CONSUMER.read_text())
+    settings = {"typeCheckingMode": "strict", "extraPaths": ["site"], "include": ["uses.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    pyright = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)]
+    done = subprocess.run(pyright, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_types_are_shipped():
+    assert (ROOT / "src" / "slencodings" / "py.typed").exists()
