@@ -6,11 +6,13 @@ from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
+from slencodings.datasets.simulated_panel import SimulatedPanel, simulated_panel
 from slencodings.datasets.synthetic import SyntheticCrowd, annotate, lattice, synthetic
 from slencodings.datasets.uds_factuality import uds_factuality
 
 __all__ = [
     "DigitsCrowd",
+    "SimulatedPanel",
     "SyntheticCrowd",
     "annotate",
     "cifar10_images",
@@ -21,6 +23,7 @@ __all__ = [
     "lattice",
     "mre",
     "rte",
+    "simulated_panel",
     "synthetic",
     "uds_factuality",
 ]
