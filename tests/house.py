@@ -102,7 +102,7 @@ HOUSE = [
             "cli/",
             "the command `sle`, one file a kind of verb",
             "aggregate annotations annotators choices confidence datasets evaluation files opinion "
-            "progress report tables torch triage trust",
+            "panel progress report tables torch triage trust",
         ),
     ]
 ]
