@@ -66,6 +66,12 @@ HOUSE = [
             "predictions scored, methods compared on held-out votes",
             "aggregate annotations confidence divergence metrics opinion triage trust",
         ),
+        (
+            "crowds",
+            "panel/",
+            "people and models: are the models worth having, and which",
+            "aggregate annotations choices evaluation opinion trust",
+        ),
         ("crowds", "plot/", "opinions and crowds as figures", "fusion metrics opinion"),
         (
             "people",
@@ -96,7 +102,7 @@ HOUSE = [
             "cli/",
             "the command `sle`, one file a kind of verb",
             "aggregate annotations annotators choices confidence datasets evaluation files opinion "
-            "progress report tables torch triage trust",
+            "panel progress report tables torch triage trust",
         ),
     ]
 ]

@@ -59,6 +59,8 @@ Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
 # What becomes of labels with equally many votes, and without drawing lots.
 Ties: TypeAlias = Literal["first", "random", "soft"]
 FixedTies: TypeAlias = Literal["soft", "first"]
+# How near two answers are: the same or not, or as numbers.
+Alignment: TypeAlias = Literal["accuracy", "neg_rmse"]
 # What labels are: names, an order, numbers.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 # How common labels are: learned along with the truth, or all alike.

@@ -13,6 +13,7 @@ import typer
 from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, reliability, report, triage
 from slencodings.cli.encode import command as encode
+from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes, printable
 
@@ -46,7 +47,7 @@ def options(version: Version = False) -> None:
     """Options before the verb."""
 
 
-for verb in (encode, compare, reliability, triage, report, train, evaluate):
+for verb in (encode, compare, reliability, triage, panel, report, train, evaluate):
     app.command()(verb)
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from slencodings.choices import (
+    Alignment,
     CrowdReading,
     CsvStyle,
     Duplicates,
@@ -59,6 +60,20 @@ def scale_of(text: str | None, *, learned: bool) -> Any:
 def words(text: str | None) -> list[str] | None:
     """Words between commas; one that has a comma itself stands in double quotes."""
     return next(csv.reader([text], skipinitialspace=True)) if text else None
+
+
+def prices(text: str) -> dict[str, float]:
+    """What is typed as NAME=PRICE,... by name."""
+    found: dict[str, float] = {}
+    for word in words(text) or [""]:
+        name, equals, price = word.rpartition("=")
+        if not equals or not re.fullmatch(r" *\d*\.?\d+(e-?\d+)? *", price):
+            raise typer.BadParameter(
+                f"NAME=PRICE with commas is needed, such as gpt-4o=3,llama=0.5; {word!r} came.",
+                param_hint="--costs",
+            )
+        found[name.strip()] = float(price)
+    return found
 
 
 def _known_values(text: str) -> str:
@@ -366,6 +381,56 @@ Gold = Annotated[
         metavar="COLUMN|FILE",
         help="True labels: a column; K columns of probabilities with commas; or a FILE with item "
         "and label.",
+    ),
+]
+Scored = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHO",
+        help="Whose votes are predicted; the others only help. Annotators with commas, also 'gpt*';"
+        " or COLUMN=VALUE.  [default: everybody's]",
+    ),
+]
+People = Annotated[
+    str | None,
+    typer.Option(
+        "--people",
+        metavar="WHO",
+        help="Who is a person: annotators with commas, also 'p*'; or COLUMN=VALUE.",
+    ),
+]
+Models = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHO", help="Or who is a model: annotators with commas, also 'gpt*'; COLUMN=VALUE."
+    ),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=PRICE,...",
+        help="Of an answer of each model: also says which to take first for their price.",
+    ),
+]
+PanelTargets = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OUT",
+        help="Write what people would say of each item, with models as far as they help and by "
+        "people alone: .csv, .tsv, .json, .jsonl or .xlsx.",
+    ),
+]
+HowNear = Annotated[
+    Alignment,
+    typer.Option(help="In the alternative annotator test: the same label, or near as numbers."),
+]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="In the same test, what people must be better by for their price: 0.2 for experts, "
+        "0.15 for skilled, 0.1 for a crowd.",
     ),
 ]
 Methods = Annotated[

@@ -6,6 +6,7 @@ from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.datasets.mre import mre
 from slencodings.datasets.rte import rte
+from slencodings.datasets.simulated_panel import SimulatedPanel, simulated_panel
 from slencodings.datasets.synthetic import SyntheticCrowd, annotate, lattice, synthetic
 from slencodings.datasets.truth_inference import KnownTruth, truth_inference
 from slencodings.datasets.uds_factuality import uds_factuality
@@ -13,6 +14,7 @@ from slencodings.datasets.uds_factuality import uds_factuality
 __all__ = [
     "DigitsCrowd",
     "KnownTruth",
+    "SimulatedPanel",
     "SyntheticCrowd",
     "annotate",
     "cifar10_images",
@@ -23,6 +25,7 @@ __all__ = [
     "lattice",
     "mre",
     "rte",
+    "simulated_panel",
     "synthetic",
     "truth_inference",
     "uds_factuality",

@@ -43,12 +43,12 @@ class Resampled(NamedTuple):
 
     def interval(self, i: int) -> Interval:
         """Where the mean of a method lies."""
-        return _middle(self.drawn[:, i])
+        return middle(self.drawn[:, i])
 
     def behind(self, i: int) -> Interval:
         """How far a method is behind the leader, on the same items."""
         with np.errstate(invalid="ignore"):
-            return _middle(self.drawn[:, i] - self.drawn[:, self.leader])
+            return middle(self.drawn[:, i] - self.drawn[:, self.leader])
 
     def best(self, i: int) -> bool:
         """Whether it leads others, and how far each is behind is above 0 for sure."""
@@ -168,7 +168,7 @@ def resample(sums: Floats, counts: NDArray[Any], n: int, rng: np.random.Generato
     return drawn
 
 
-def _middle(drawn: Floats) -> Interval:
+def middle(drawn: Floats) -> Interval:
     """The middle 95 of 100 resamples; infinity less infinity has none."""
     if not len(drawn) or np.isnan(drawn).any():
         return Interval(None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -144,8 +145,8 @@ def choose_columns(
     if left is not None:
         say(
             "note",
-            f"column {left!r} is not used: what annotators are worth is learned; --weigh stated "
-            "uses it",
+            f"column {left!r} is not used: what annotators are worth is learned; "
+            f"--reliability {shlex.quote(left)} uses it",
         )
     return reading
 

@@ -1,0 +1,118 @@
+"""The verb that asks whether models are worth having beside people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slencodings.cli import options as o
+from slencodings.cli.crowd import Found, Read, on_a_crowd
+from slencodings.cli.terminal import echo, show
+
+if TYPE_CHECKING:
+    from slencodings.files.crowd import Crowd
+
+
+@on_a_crowd
+def panel(
+    read: Read,
+    *,
+    scored: o.People = None,
+    models: o.Models = None,
+    costs: o.Costs = None,
+    targets: o.PanelTargets = None,
+    alignment: o.HowNear = "accuracy",
+    epsilon: o.Epsilon = 0.2,
+    folds: o.Folds = 5,
+    bootstrap: o.Bootstrap = 1000,
+    seed: o.Seed = None,
+) -> Found:
+    """Say whether language models are worth having beside people, and which.
+
+    People's votes on held-out items are predicted by people alone and with models. Also: what each
+    model adds, how many effective votes they have, whether one may stand in for a person, and
+    beside how many people they help.
+    """
+    from slencodings.files.write import check_rows_target
+    from slencodings.panel import describe_panel
+    from slencodings.panel.text import advice, head, tables
+
+    prices = None if costs is None else o.prices(costs)
+    if targets is not None:
+        check_rows_target(targets, read.source, "plain")
+    crowd, people = _sides(read, scored, models)
+    found = describe_panel(
+        crowd.annotations,
+        people=people,
+        costs=prices,
+        alignment=alignment,
+        epsilon=epsilon,
+        folds=folds,
+        bootstrap=bootstrap,
+        seed=seed or 0,
+        progress=lambda done, total: read.progress("comparing", done, total, "fits"),
+    )
+    if targets is not None:
+        _write_targets(read, crowd, people, targets, folds=folds, seed=seed or 0)
+
+    def shown() -> None:
+        echo("\n".join(advice(found)))
+        echo("\n" + head(found))
+        for title, (heads, cells) in tables(found):
+            echo(f"\n{title}")
+            show(heads, cells, ("family", "answers", "votes", "interval", "its interval"))
+
+    about = found.about._asdict() | {"advice": advice(found), "share": found.share}
+    return Found(found.to_rows(), about, shown)
+
+
+def _sides(read: Read, people: str | None, models: str | None) -> tuple[Crowd, Any]:
+    """The crowd and who of it is a person, (M,)."""
+    import numpy as np
+
+    if (people is None) == (models is None):
+        raise ValueError(
+            "a panel needs either `scored` or `models`, so that the others are known; "
+            f"{'both' if people is not None else 'neither'} came. For example "
+            "models=['gpt*', 'llama*'] or, where a column says who is a person, "
+            "scored='kind=person'."
+        )
+    try:
+        crowd = read(scored=models if people is None else people)
+    except ValueError as error:
+        # One parser reads both; what it says is about the option that was typed.
+        said = str(error)
+        raise ValueError(said if people else said.replace("`scored`", "`models`")) from None
+    chosen = set(crowd.scored or [])
+    named = np.asarray([name in chosen for name in crowd.annotations.annotators.tolist()])
+    return crowd, named if models is None else ~named
+
+
+def _write_targets(
+    read: Read, crowd: Crowd, people: Any, target: str, *, folds: int, seed: int
+) -> None:
+    """A row for each item: what people would say, by people alone and with models."""
+    from slencodings.files.write import write_rows
+    from slencodings.panel import learn_panel
+
+    a = crowd.annotations
+    learned = learn_panel(
+        a,
+        people=people,
+        folds=folds,
+        seed=seed,
+        progress=lambda done, total: read.progress("learning", done, total, "fits"),
+    )
+    with_models, alone = learned.votes(a), learned.votes_of_people(a)
+    rows: list[dict[str, Any]] = []
+    for i, item in enumerate(a.items.tolist()):
+        row: dict[str, Any] = {"item": item}
+        for name, opinion in (("", with_models), ("people_", alone)):
+            row[f"{name}uncertainty"] = float(opinion.uncertainty[i])
+            chances = opinion.probability[i].tolist()
+            row |= {
+                f"{name}probability_{label}": p
+                for label, p in zip(a.labels.tolist(), chances, strict=True)
+            }
+        rows.append(row)
+    write_rows(rows, target, {"share": learned.share, "gain": learned.gain, "seed": seed})
+    read.say("wrote", f"{target}: {len(rows):,} items, {learned.share:.0%} of them by models")

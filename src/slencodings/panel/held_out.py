@@ -1,0 +1,183 @@
+"""People's votes on held-out items, predicted from other people and from some of the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.annotations import Annotations, sums_by
+from slencodings.evaluation.measure import middle, resample
+from slencodings.opinion import Codes, Floats
+from slencodings.trust import Crowd, learn_crowd
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What is predicted: the votes of people on items that another person answered as well.
+
+    Attributes
+    ----------
+    annotations : one of each annotator and item
+    people : (M,), who is a person
+    fold : (N,), the fold of each item; -1 where there is nothing to predict, which only teaches
+    seed : of what is drawn in learning
+    """
+
+    annotations: Annotations
+    people: NDArray[np.bool_]
+    fold: Codes
+    seed: int
+
+    @cached_property
+    def votes(self) -> Codes:
+        """The annotations that are predicted, (S,)."""
+        a = self.annotations
+        return np.flatnonzero(self.people[a.annotator] & (self.fold[a.item] >= 0))
+
+    @property
+    def judges(self) -> tuple[int, ...]:
+        """The models that answered something, as codes."""
+        seen = np.unique(self.annotations.annotator)
+        return tuple(seen[~self.people[seen]].tolist())
+
+    @property
+    def n_folds(self) -> int:
+        """How many folds."""
+        return int(self.fold.max()) + 1
+
+    def panel(self, judges: Sequence[int]) -> Annotations:
+        """What people and these judges said."""
+        kept = self.people.copy()
+        kept[list(judges)] = True
+        return self.annotations.rows(kept[self.annotations.annotator])
+
+    def learn(self, judges: Sequence[int], tell: Callable[[], None]) -> list[Crowd]:
+        """A crowd of people and these judges for each fold, learned from the items of the others.
+
+        Only people's votes are predicted: models that agree with each other earn nothing by it.
+        """
+        a, crowds = self.panel(judges), list[Crowd]()
+        for f in range(self.n_folds):
+            tell()
+            train = a.rows((self.fold != f)[a.item])
+            crowds.append(learn_crowd(train, scored=self.people, rng=self.seed))
+        return crowds
+
+    def chances(self, crowds: Sequence[Crowd], judges: Sequence[int]) -> Floats:
+        """How likely each predicted vote was by the others on its item, (S, K)."""
+        a = self.panel(judges)
+        fold, p = self.fold[a.item], np.zeros((len(a.item), len(a.labels)))
+        for f, crowd in enumerate(crowds):
+            p[fold == f] = crowd.predict(a.rows(fold == f))
+        return p[self.people[a.annotator] & (fold >= 0)]
+
+    def losses(self, chances: Floats) -> Floats:
+        """The log-loss of each predicted vote, (S,)."""
+        return losses(self.annotations.rows(self.votes), chances)
+
+
+def losses(votes: Annotations, chances: Floats) -> Floats:
+    """- sum_k y_k log P_k of each vote, (S,)."""
+    if votes.soft:
+        return -np.sum(votes.y * np.log(chances), axis=1)
+    return -np.log(chances[np.arange(len(votes.y)), votes.y])
+
+
+def hold_out(
+    annotations: Annotations, people: NDArray[np.bool_], *, folds: int = 5, seed: int = 0
+) -> HeldOut:
+    """Deal the items that two people answered, or more, into folds."""
+    a = annotations
+    shared = np.flatnonzero(np.bincount(a.item[people[a.annotator]], minlength=len(a.items)) > 1)
+    if folds < 2 or len(shared) < 2 * folds:
+        raise ValueError(
+            "models are judged by people's votes on held-out items, so at least two folds and two "
+            f"items a fold that two people answered are needed; folds={folds} and {len(shared)} "
+            "such items came."
+        )
+    fold = np.full(len(a.items), -1)
+    fold[np.random.default_rng(seed).permutation(shared)] = np.arange(len(shared)) % folds
+    return HeldOut(a, people, fold, seed)
+
+
+class Mixed(NamedTuple):
+    """What people alone predict and what people with models do, averaged.
+
+    Attributes
+    ----------
+    chances : (S, K)
+    share : (folds,), how much of it is with models, by the votes of the other folds
+    """
+
+    chances: Floats
+    share: Floats
+
+
+def mix(votes: Annotations, fold: Codes, alone: Floats, together: Floats) -> Mixed:
+    """Average two predictions of votes (S, K), of folds (S,), by how they did in other folds.
+
+    Both come from the same people, so they depend on each other and are averaged. Models that
+    would make the prediction of other items worse get no share at all: then people stand alone.
+    """
+    share = np.asarray(
+        [
+            best_share(votes.rows(fold != f), alone[fold != f], together[fold != f])
+            for f in range(int(fold.max()) + 1)
+        ]
+    )
+    m = share[fold][:, None]
+    return Mixed((1 - m) * alone + m * together, share)
+
+
+def best_share(votes: Annotations, alone: Floats, together: Floats) -> float:
+    """m in [0, 1] with the lowest log-loss of (1 - m) alone + m together.
+
+    Its derivative, sum y (together - alone) / P, falls in m: where it is not above 0 at m = 0 the
+    models help nobody, and where it is not below 0 at m = 1 nothing is gained without them.
+    """
+    from scipy.optimize import brentq
+
+    y = votes.vectors
+    said = y > 0
+    y, p, q = y[said], alone[said], together[said]
+
+    def slope(m: float) -> float:
+        return float(np.sum(y * (q - p) / ((1 - m) * p + m * q)))
+
+    if slope(0.0) <= 0:
+        return 0.0
+    if slope(1.0) >= 0:
+        return 1.0
+    return float(brentq(slope, 0.0, 1.0, xtol=1e-6))
+
+
+class Score(NamedTuple):
+    """The mean log-loss of people's votes, and how far below another it is, with intervals."""
+
+    votes: float
+    votes_low: float | None
+    votes_high: float | None
+    gain: float
+    gain_low: float | None
+    gain_high: float | None
+
+    @property
+    def better(self) -> bool:
+        """Whether it is below the other for sure."""
+        return self.gain_low is not None and self.gain_low > 0
+
+
+def compare_losses(item: Codes, own: Floats, other: Floats, *, bootstrap: int, seed: int) -> Score:
+    """How far losses (S,) are below others of the same votes, items resampled together."""
+    places, at = np.unique(item, return_inverse=True)
+    N = len(places)
+    sums = np.stack([sums_by(at, own, N), sums_by(at, other - own, N)], axis=1)
+    counts = np.tile(np.bincount(at, minlength=N)[:, None], (1, 2))
+    drawn = resample(sums, counts, bootstrap, np.random.default_rng(seed))
+    votes, gain = middle(drawn[:, 0]), middle(drawn[:, 1])
+    return Score(float(np.mean(own)), *votes, float(np.mean(other - own)), *gain)
