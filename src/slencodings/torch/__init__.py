@@ -1,7 +1,7 @@
 """Networks that predict opinions: a head, losses and a classifier (extra `torch`)."""
 
 from slencodings.torch.classifier import SLEClassifier
-from slencodings.torch.head import OpinionHead, opinion_from_logits
+from slencodings.torch.head import OpinionHead, opinion_from_logits, start_at
 from slencodings.torch.losses import (
     kl_loss,
     mtlsl_loss,
@@ -24,6 +24,7 @@ __all__ = [
     "pack",
     "soft_cross_entropy",
     "soft_kl",
+    "start_at",
     "unpack",
     "vote_loss",
 ]

@@ -28,12 +28,14 @@ class Target(NamedTuple):
     rows : int array (n,), the rows of X that something is known about
     values : arrays (n, ...), what the loss takes besides the prediction
     base_rate : array (K,)
+    votes : array (n, K), what people said of the rows, if it came from people
     """
 
     labels: NDArray[Any]
     rows: Codes
     values: tuple[NDArray[Any], ...]
     base_rate: Floats
+    votes: Floats | None
 
 
 class _Given(NamedTuple):
@@ -100,6 +102,7 @@ def read_target(
         np.flatnonzero(known),
         tuple(v[known] for v in values),
         base_rate / base_rate.sum(),
+        votes[known] if isinstance(y, Annotations) else None,
     )
 
 
