@@ -10,12 +10,15 @@ from slencodings.torch.losses import (
     soft_kl,
     vote_loss,
 )
+from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
 __all__ = [
     "OpinionHead",
+    "Rounds",
     "SLEClassifier",
     "kl_loss",
+    "learn_in_rounds",
     "mtlsl_loss",
     "opinion_from_logits",
     "opinion_loss",

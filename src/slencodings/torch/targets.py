@@ -106,6 +106,18 @@ def read_target(
     )
 
 
+def in_order(y: Any, n_rows: int, labels: Any, items: Any) -> Annotations:
+    """Annotations with an item for each row of X, in its order, and all labels."""
+    if not isinstance(y, Annotations):
+        raise ValueError(
+            f"`rounds` fuse networks with annotations; {type(y).__name__} came as target. Pass "
+            "Annotations, or leave rounds out."
+        )
+    a = _relabelled(y, labels)
+    at = _rows(_Given(a.labels, None, a.sums(), a.items), n_rows, items)
+    return a.of_items(at)
+
+
 def _read(y: Any, objective: Objective, labels: Any, reliability: Any, smoothing: float) -> _Given:
     if isinstance(y, Annotations):
         return _annotated(_relabelled(y, labels), objective, reliability, smoothing)
