@@ -51,7 +51,8 @@ def test_values_and_gradients_are_those_of_mpmath(direction):
         pair = [of_alpha(case["alpha"]), of_alpha(case["beta"])]
         predicted, target = pair if direction == "reverse" else pair[::-1]
         predicted = with_gradients(predicted)
-        loss = kl_loss(predicted, target, direction=direction, prior_weight=WEIGHT)
+        how = {"direction": direction, "prior_weight": WEIGHT, "normalize": False}
+        loss = kl_loss(predicted, target, **how)
         loss.backward()
         assert_relatively_close(loss.detach(), case["kl"], 1e-6)
         # d alpha / d base_rate = W.
@@ -92,7 +93,7 @@ def test_reverse_and_forward_are_the_two_orders_of_torch_distributions(prior_wei
     q, p = opinions(), opinions(seed=1)
     Q, P = (torch.distributions.Dirichlet(alpha(o, prior_weight=prior_weight)) for o in (q, p))
     kl = torch.distributions.kl_divergence
-    how = {"prior_weight": prior_weight, "reduction": "none"}
+    how = {"prior_weight": prior_weight, "reduction": "none", "normalize": False}
     assert_close(kl_loss(q, p, **how), kl(Q, P), 1e-10)
     assert_close(kl_loss(q, p, direction="forward", **how), kl(P, Q), 1e-10)
 
@@ -106,10 +107,28 @@ def test_equal_opinions_are_no_loss_and_no_gradient():
     assert all(bool((part.grad == 0).all()) for part in predicted)
 
 
-def test_normalizing_divides_by_the_concentration_of_the_target():
+def test_the_loss_is_divided_by_the_concentration_of_the_target_unless_told_not_to():
     q, p = opinions(), opinions(seed=1)
-    expected = kl_loss(q, p, reduction="none") / alpha(p).sum(dim=-1)
-    assert_close(kl_loss(q, p, normalize=True, reduction="none"), expected)
+    printed = kl_loss(q, p, normalize=False, reduction="none")
+    assert_close(kl_loss(q, p, reduction="none"), printed / alpha(p).sum(dim=-1))
+
+
+@pytest.mark.parametrize("u", [1e-2, 1e-4, 1e-6])
+def test_without_doubt_the_reverse_kl_is_the_divergence_of_soft_labels(u):
+    """The categorical limit: KL(Q || P) / A goes to sum_k y_k log(y_k / P_k) as doubt goes to 0."""
+    q, y = opinions(), opinions(seed=1).probability
+    sure = Opinion((1 - u) * q.probability, torch.full((4,), u).double(), q.base_rate)
+    target = Opinion((1 - u) * y, torch.full((4,), u).double(), q.base_rate)
+    gap = kl_loss(sure, target, reduction="none") - soft_kl(sure, y, reduction="none")
+    assert float(gap.abs().max()) < 3 * u
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    logits.requires_grad_()
+    said = sure._replace(belief=(1 - u) * torch.softmax(logits, dim=-1))
+    pulls = [
+        torch.autograd.grad(loss, logits, retain_graph=True)[0]
+        for loss in (kl_loss(said, target), soft_cross_entropy(said, y))
+    ]
+    assert float((pulls[0] - pulls[1]).norm() / pulls[1].norm()) < 10 * u
 
 
 def test_single_precision_in_is_single_precision_out_and_double_within():

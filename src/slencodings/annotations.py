@@ -96,6 +96,16 @@ class Annotations:
         taken = {k: None if v is None else np.asarray(v)[index] for k, v in columns.items()}
         return replace(self, **taken)
 
+    def of_items(self, items: Codes) -> Annotations:
+        """The annotations of some items by their positions, which alone are left, in this order.
+
+        Labels and annotators stay, whether or not they are still used.
+        """
+        place = np.full(len(self.items), -1)
+        place[items] = np.arange(len(items))
+        kept = self.rows(place[self.item] >= 0)
+        return replace(kept, item=place[kept.item], items=self.items[items])
+
     def sums(self, weight: Floats | None = None) -> Floats:
         """Add up the labels of each item, each times its weight: an array (N, K).
 

@@ -218,10 +218,11 @@ def learn(
     tol: float,
     progress: OnStep | None,
     prior: ClassPrior = "learned",
+    log_source: Floats | None = None,
 ) -> Learned:
     """Learn the truth q and what annotators are like in turn, from the shares of votes.
 
-    q_ic ~ p_c exp(l_ic),   p = mean q,   annotators = fit(q),   l = log_likelihood(annotators)
+    q_ic ~ p_c exp(l_ic + s_ic),   p = mean q,   annotators = fit(q),   l = log_likelihood(...)
 
     Parameters
     ----------
@@ -229,6 +230,8 @@ def learn(
     log_likelihood : of each item's votes if a label is true, (N, K), and beside it the part of the
         log-posterior that is the same whatever is true
     prior : "uniform" keeps p alike for all labels that were used
+    log_source : s, array (N, K), what else is known of each item, which then comes first: votes
+        agree with themselves, and would be believed before the source was asked
     """
     K, known = votes.shape[1], gold >= 0
     cast = np.sum(votes, axis=-1, keepdims=True)
@@ -242,12 +245,15 @@ def learn(
     def common(q: Floats) -> Floats:
         return alike if prior == "uniform" else class_prior(q, informed, used)
 
-    p, annotators = common(q), fit(q)
+    p = common(q)
+    if log_source is not None:
+        q, _ = posterior(safe_log(p) + log_source, gold)
+    annotators = fit(q)
     bounds: list[float] = []
     converged = False
     while len(bounds) < n_iter and not converged:
         log_joint, rest = log_likelihood(annotators)
-        log_joint += safe_log(p)
+        log_joint += safe_log(p) if log_source is None else safe_log(p) + log_source
         q, evidence = posterior(log_joint, gold)
         # After the E-step the bound is the evidence itself, each item's prior counted once.
         bounds.append(float(np.sum(evidence)) + rest)

@@ -23,6 +23,7 @@ def shrunk_dawid_skene(
     prior_strength: float = 3.0,
     gold: em.Gold = None,
     use_confidence: bool = True,
+    log_source: Floats | None = None,
     progress: OnStep | None = None,
 ) -> Aggregate:
     """Infer the truth and each annotator's confusions, shrunk to the crowd's, by EM.
@@ -32,6 +33,7 @@ def shrunk_dawid_skene(
 
     X is what to expect of an annotator of whom only the accuracy is known (`expected_confusions`),
     learned along with the rest. The arguments are those of `dawid_skene`; s is `prior_strength`.
+    `log_source` (N, K) is added to log q: what is known of each item besides its annotations.
 
     Returns
     -------
@@ -67,7 +69,16 @@ def shrunk_dawid_skene(
     def log_likelihood(E: Floats) -> tuple[Floats, float]:
         return A @ np.swapaxes(np.log(E), 1, 2).reshape(M * K, K), 0.0
 
-    learned = em.learn(votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress)
+    learned = em.learn(
+        votes,
+        known,
+        fit,
+        log_likelihood,
+        n_iter=n_iter,
+        tol=tol,
+        progress=progress,
+        log_source=log_source,
+    )
     p, E = learned.prior, learned.annotators
     accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
     said = np.einsum("c,mcl->ml", p, E)

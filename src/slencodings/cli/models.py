@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,7 +78,7 @@ def train(
                 "have one."
             )
         known = annotations.labels[gold[seen].argmax(axis=1)]
-    model.fit(X[seen], of_items(annotations, seen), gold=known)
+    model.fit(X[seen], annotations.of_items(np.flatnonzero(seen)), gold=known)
     return Trained(model, unseen)
 
 
@@ -102,7 +101,7 @@ def score(
             + (f"{len(strange)} others came, first {strange[0]!r}." if strange else "some miss.")
             + " Name them all: labels=[...]."
         )
-    crowd = of_items(annotations, use)
+    crowd = annotations.of_items(np.flatnonzero(use))
     opinion = model.predict_opinion(X[use])
     order = [model.classes_.tolist().index(name) for name in crowd.labels.tolist()]
     b, u, a = opinion
@@ -126,10 +125,3 @@ def opinion_rows(
     if unseen is not None:
         columns["split"] = np.where(unseen, "test", "train").tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def of_items(a: Annotations, keep: Mask) -> Annotations:
-    """The annotations of some items, which alone are left."""
-    rows = keep[a.item]
-    place = np.cumsum(keep) - 1
-    return replace(a.rows(rows), item=place[a.item[rows]], items=a.items[keep])

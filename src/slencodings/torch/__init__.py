@@ -10,7 +10,7 @@ if _missing := [name for name in ("torch", "sklearn", "safetensors") if find_spe
 
 
 from slencodings.torch.classifier import SLEClassifier
-from slencodings.torch.head import OpinionHead, opinion_from_logits
+from slencodings.torch.head import OpinionHead, opinion_from_logits, start_at
 from slencodings.torch.losses import (
     kl_loss,
     mtlsl_loss,
@@ -19,12 +19,15 @@ from slencodings.torch.losses import (
     soft_kl,
     vote_loss,
 )
+from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
 __all__ = [
     "OpinionHead",
+    "Rounds",
     "SLEClassifier",
     "kl_loss",
+    "learn_in_rounds",
     "mtlsl_loss",
     "opinion_from_logits",
     "opinion_loss",
@@ -33,6 +36,7 @@ __all__ = [
     "pack",
     "soft_cross_entropy",
     "soft_kl",
+    "start_at",
     "unpack",
     "vote_loss",
 ]

@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
+from slencodings.annotations import Annotations
 from slencodings.choices import Objective, Schedule
 from slencodings.opinion import Floats, Opinion
 from slencodings.progress import notes
 from slencodings.torch import saving
+from slencodings.torch.losses import LEARNED
 from slencodings.torch.network import build, load_weights, losses_of
-from slencodings.torch.targets import read_target
+from slencodings.torch.rounds import Rounds, learn_in_rounds
+from slencodings.torch.targets import in_order, read_target
 from slencodings.torch.training import Checkpoint, Plan, check_plan, train
 
 # PyTorch's random numbers, whose functions it gives no types.
@@ -47,12 +50,16 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         `trust.learn_crowd(annotations).votes`
     smoothing : the doubt left about everybody; labels get it where the objective is a KL
     normalize : divide the KL by the concentration of the target, so that rows count the same;
-        else those that much is known about count more
+        else those that much is known about count more, as the paper prints it
     prior_weight : W, of the Dirichlet distributions
     schedule : of the learning rate of AdamW: "cosine" or "constant"
     validation : share of rows held out, to stop after `patience` epochs without a lower loss and
-        keep the best weights; 0 trains on all rows to the end
+        keep the best weights; 0 trains on all rows to the end. Of annotations it is the log-loss
+        of the votes, and where nothing is asked for, a tenth of 100 rows or more
     checkpoint : a file written after each epoch; a run that was stopped goes on from it
+    rounds : of annotations: more than 1 lets networks that have not seen an item help to say what
+        is true of it, and learns from that, as long as votes on held-out items are predicted
+        better; see `rounds.learn_in_rounds`
     device : of PyTorch, such as "cuda"
     verbose : show a bar on a terminal
 
@@ -61,6 +68,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     classes_ : array (K,), the labels
     network_ : the trained module, from inputs to `Opinion`
     history_ : one row per epoch: epoch, loss, validation_loss
+    rounds_ : what came of `rounds`, if there were several
 
     Examples
     --------
@@ -79,16 +87,17 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         labels: Sequence[Any] | None = None,
         reliability: Any = None,
         smoothing: float = 0.01,
-        normalize: bool = False,
+        normalize: bool = True,
         prior_weight: float = 2.0,
         max_epochs: int = 100,
         batch_size: int = 64,
         learning_rate: float = 3e-3,
         weight_decay: float = 0.01,
         schedule: Schedule = "cosine",
-        validation: float = 0.0,
+        validation: float | None = None,
         patience: int = 10,
         checkpoint: str | Path | None = None,
+        rounds: int = 1,
         device: str = "cpu",
         verbose: bool = False,
         random_state: Any = None,
@@ -110,6 +119,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         self.validation = validation
         self.patience = patience
         self.checkpoint = checkpoint
+        self.rounds = rounds
         self.device = device
         self.verbose = verbose
         self.random_state = random_state
@@ -132,19 +142,27 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         plan = Plan(**{name: getattr(self, name) for name in Plan._fields})
         check_plan(plan, self.objective)
         x = self._inputs(X, reset=True)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        trust, labels = self.reliability, self.labels
+        if self.rounds != 1:
+            y = in_order(y, len(x), labels, items)
+            self.rounds_ = self._in_rounds(x.numpy(), y, seed)
+            items, labels = None, y.labels
+            if self.rounds_.target is not None:
+                y, trust = self.rounds_.target, None
         target = read_target(
             y,
             n_rows=len(x),
             objective=self.objective,
-            labels=self.labels,
-            reliability=self.reliability,
+            labels=labels,
+            reliability=trust,
             smoothing=self.smoothing,
             items=items,
             gold=gold,
         )
         x, values = x[target.rows], tuple(torch.tensor(v) for v in target.values)
+        votes = None if target.votes is None else torch.tensor(target.votes)
         losses = losses_of(self.objective, self.prior_weight, self.normalize)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         file, start, training = self.checkpoint, None, None
         if file is not None:
             training = saving.Training(
@@ -155,22 +173,46 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
             )
             start, seed = saving.read_checkpoint(file, training)
             training["seed"] = seed
+        mean = Opinion(*target.values) if LEARNED[self.objective] == "opinion" else None
         device = torch.device(self.device)
         # Training uses PyTorch's own random numbers, as the encoder may; the caller's stay.
         cuda = [device] if device.type == "cuda" else []
         with _random.fork_rng(cuda), notes(not self.verbose) as (_, show):
             _random.manual_seed(seed)
             first = x[:1].to(device)
-            network = build(self.encoder, first, self.hidden, target.base_rate, self.objective)
+            network = build(
+                self.encoder, first, self.hidden, target.base_rate, self.objective, mean
+            )
 
             def after_epoch(now: Checkpoint) -> None:
                 show("train", len(now.history), plan.max_epochs, "epochs")
                 if file is not None and training is not None:
                     saving.write_checkpoint(file, now, training)
 
-            history = train(network, losses, x, values, plan, start=start, after_epoch=after_epoch)
+            history = train(
+                network, losses, x, values, plan, votes=votes, start=start, after_epoch=after_epoch
+            )
         self.classes_, self.network_, self.history_ = target.labels, network, history
         return self
+
+    def _in_rounds(self, X: NDArray[Any], crowd: Annotations, seed: int) -> Rounds:
+        """Rounds of networks like this one; see `learn_in_rounds`."""
+        if LEARNED[self.objective] not in ("opinion", "shares"):
+            raise ValueError(
+                f"`rounds` learn from opinions or shares, and objective={self.objective!r} does "
+                "not. Use 'reverse_kl' or 'cross_entropy'."
+            )
+        one = clone(self).set_params(rounds=1, checkpoint=None, verbose=False, random_state=seed)
+        with notes(not self.verbose) as (_, show):
+            return learn_in_rounds(
+                one,
+                X,
+                crowd,
+                rounds=self.rounds,
+                smoothing=self.smoothing,
+                rng=seed,
+                progress=lambda done, total: show("rounds", done, total, "networks"),
+            )
 
     def predict_opinion(self, X: Any) -> Opinion:
         """Opinions (N,) about the rows of X."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from slencodings.annotations import shared_base_rate
-from slencodings.opinion import Opinion
+from slencodings.opinion import Floats, Opinion
 
 
 class OpinionHead(nn.Module):
@@ -74,6 +75,44 @@ class OpinionHead(nn.Module):
         return f"floor={self.floor:g}"
 
 
+def start_at(layer: nn.Linear, target: Opinion, *, floor: float = 1e-4) -> None:
+    """Set the biases of a last layer of K + 1 outputs so that it begins with the mean target.
+
+    c_k = log mean b_k,   c_u = log mean u;   with even beliefs c_u - c_k is log(u K / (1 - u))
+
+    A network that begins anywhere else spends its first steps on how sure to be, and its gradients
+    point away from what tells items apart. One target more, spread evenly, leaves no label out.
+    Doubt begins at twice the `floor` of the predictions at least, and leaves as much for belief.
+
+    Examples
+    --------
+    >>> from slencodings import encode
+    >>> layer = nn.Linear(4, 3)
+    >>> start_at(layer, encode(np.eye(2), 0.25))
+    >>> opinion_from_logits(layer(torch.zeros(4))).uncertainty.item()
+    0.25
+    """
+    _check_floor(floor)
+    b, u = (np.asarray(_cpu(x), dtype=float) for x in target[:2])
+    K = b.shape[-1]
+    if len(layer.bias) != K + 1 or not u.size:
+        raise ValueError(
+            f"a layer with {K + 1} outputs is needed to start at targets of {K} labels, and some "
+            f"target; {len(layer.bias)} outputs and {u.size} targets came."
+        )
+    shares = _mean_shares(b.reshape(-1, K), u.reshape(-1), floor)
+    with torch.no_grad():
+        layer.bias.copy_(torch.as_tensor(np.log(shares)))
+
+
+def _mean_shares(b: Floats, u: Floats, floor: float) -> Floats:
+    """The mean opinion as shares of K + 1, before the floor is put under uncertainty."""
+    doubt = np.clip(u.mean(), 2 * floor, 1 - floor)
+    belief = b.sum(axis=0) + (1 - doubt) / b.shape[1]
+    belief *= (1 - doubt) / belief.sum()
+    return np.append(belief, doubt - floor) / (1 - floor)
+
+
 def opinion_from_logits(
     logits: Tensor, *, floor: float = 1e-4, base_rate: Tensor | None = None
 ) -> Opinion:
@@ -104,6 +143,10 @@ def opinion_from_logits(
             f"shape {tuple(base_rate.shape)} came."
         )
     return Opinion(b, u, base_rate.to(b).expand_as(b))
+
+
+def _cpu(x: Any) -> Any:
+    return x.detach().cpu() if hasattr(x, "detach") else x
 
 
 def _check_floor(floor: float) -> None:

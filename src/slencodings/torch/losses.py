@@ -58,19 +58,21 @@ def kl_loss(
     *,
     direction: Direction = "reverse",
     prior_weight: float = 2.0,
-    normalize: bool = False,
+    normalize: bool = True,
     reduction: Reduction = "mean",
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """How far the predicted Dirichlet is from the target (Eqs. 10, 12).
 
-    reverse: KL(Q || P),   forward: KL(P || Q),   Q predicted, P target, alpha = W (b/u + a)
+    reverse: KL(Q || P) / A,   forward: KL(P || Q) / A,   Q predicted, P target of concentration
+    A = sum alpha,   alpha = W (b/u + a);   `normalize=False` leaves A out, as the paper prints it
 
     Parameters
     ----------
     predicted, target : opinions of the same shape; targets need doubt, u > 0: `smooth` them
-    normalize : divide by the target's concentration sum(alpha), as Prior Networks do, so that
-        confident targets do not outweigh the others
+    normalize : divide by A, as Prior Networks do. Then items count alike and gradients are of the
+        size of cross-entropy's, whose limit the reverse KL is where doubt vanishes; else an item
+        counts with its evidence, and a sure one a thousand times as much as an unsure one
     dtype : computed in float64 where the device has it, else float32; the loss comes back in the
         prediction's own type, and in no less than float32
     """
@@ -193,7 +195,7 @@ def loss_of(
     values: Values,
     *,
     prior_weight: float = 2.0,
-    normalize: bool = False,
+    normalize: bool = True,
 ) -> Tensor:
     """The mean loss of an objective, of what a network says and a target's values.
 

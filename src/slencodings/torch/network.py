@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from slencodings.choices import Objective
 from slencodings.opinion import Floats, Opinion
-from slencodings.torch.head import OpinionHead
+from slencodings.torch.head import OpinionHead, start_at
 from slencodings.torch.losses import LEARNED, Values, loss_of
 
 Loss: TypeAlias = Callable[[Any, Values], Tensor]
@@ -49,8 +48,12 @@ def build(
     hidden: Sequence[int],
     base_rate: Floats,
     objective: Objective,
+    target: Opinion | None = None,
 ) -> Network:
-    """A network for inputs like the first row of `x`; the encoder given stays as it is."""
+    """A network for inputs like the first row of `x`; the encoder given stays as it is.
+
+    Where opinions are learned it begins with the mean of the `target`.
+    """
     K = len(base_rate)
     if encoder is None:
         sizes = [x.shape[1], *hidden]
@@ -70,11 +73,8 @@ def build(
     if learned == "gold and shares":
         return Network(encoder, nn.Linear(size, 2 * K)).to(x.device)
     head = OpinionHead(size, K, base_rate=base_rate)
-    if learned == "opinion":
-        # Start in doubt: wrong evidence costs more than none, and evidence that was given up has
-        # no gradient to come back by.
-        with torch.no_grad():
-            head.linear.bias[-1] += math.log(K) + 2
+    if target is not None:
+        start_at(head.linear, target, floor=head.floor)
     return Network(encoder, head).to(x.device)
 
 

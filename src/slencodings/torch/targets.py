@@ -28,12 +28,14 @@ class Target(NamedTuple):
     rows : int array (n,), the rows of X that something is known about
     values : arrays (n, ...), what the loss takes besides the prediction
     base_rate : array (K,)
+    votes : array (n, K), what people said of the rows, if it came from people
     """
 
     labels: NDArray[Any]
     rows: Codes
     values: tuple[NDArray[Any], ...]
     base_rate: Floats
+    votes: Floats | None
 
 
 class _Given(NamedTuple):
@@ -100,7 +102,20 @@ def read_target(
         np.flatnonzero(known),
         tuple(v[known] for v in values),
         base_rate / base_rate.sum(),
+        votes[known] if isinstance(y, Annotations) else None,
     )
+
+
+def in_order(y: Any, n_rows: int, labels: Any, items: Any) -> Annotations:
+    """Annotations with an item for each row of X, in its order, and all labels."""
+    if not isinstance(y, Annotations):
+        raise ValueError(
+            f"`rounds` fuse networks with annotations; {type(y).__name__} came as target. Pass "
+            "Annotations, or leave rounds out."
+        )
+    a = _relabelled(y, labels)
+    at = _rows(_Given(a.labels, None, a.sums(), a.items), n_rows, items)
+    return a.of_items(at)
 
 
 def _read(y: Any, objective: Objective, labels: Any, reliability: Any, smoothing: float) -> _Given:

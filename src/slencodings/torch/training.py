@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from slencodings.choices import Objective, Schedule, check_word
-from slencodings.torch.network import Loss, load_weights
+from slencodings.torch.network import Loss, Network, load_weights
 
 # The share of the learning rate that is left when a share of training is done.
 SCHEDULES: Mapping[Schedule, Callable[[float], float]] = {
@@ -20,6 +20,9 @@ SCHEDULES: Mapping[Schedule, Callable[[float], float]] = {
 }
 # The share of epochs that learns from the first of two losses.
 FIRST = 0.3
+# The share of rows that is held out unless another is asked for, and of how many rows at least:
+# of fewer it would tell little, and be missed.
+_HELD_OUT, _ENOUGH = 0.1, 100
 
 
 class Plan(NamedTuple):
@@ -30,7 +33,7 @@ class Plan(NamedTuple):
     learning_rate: float
     weight_decay: float
     schedule: Schedule
-    validation: float
+    validation: float | None
     patience: int
 
 
@@ -59,7 +62,7 @@ def check_plan(plan: Plan, objective: Objective) -> None:
         ("batch_size", "at least 1", plan.batch_size >= 1),
         ("learning_rate", "above 0 and finite", 0 < plan.learning_rate < math.inf),
         ("weight_decay", "at least 0 and finite", 0 <= plan.weight_decay < math.inf),
-        ("validation", "a share in [0, 1)", 0 <= plan.validation < 1),
+        ("validation", "a share in [0, 1)", plan.validation is None or 0 <= plan.validation < 1),
         ("patience", "at least 1", plan.patience >= 1),
     ):
         if not fine:
@@ -69,12 +72,13 @@ def check_plan(plan: Plan, objective: Objective) -> None:
 
 
 def train(
-    network: nn.Module,
+    network: Network,
     losses: tuple[Loss, Loss],
     X: Tensor,
     values: tuple[Tensor, ...],
     plan: Plan,
     *,
+    votes: Tensor | None,
     start: Checkpoint | None,
     after_epoch: Callable[[Checkpoint], None],
 ) -> list[dict[str, float]]:
@@ -82,7 +86,9 @@ def train(
 
     Rows are held out first, and the others shuffled anew for each epoch. With rows held out, the
     weights of the lowest loss on them are kept, and `patience` epochs without a lower one end it.
-    The first of the losses is learned from for a while, then the other, which is what counts.
+    That loss is the log-loss of their `votes` (N, K) where there are any: it asks for what people
+    will say, whatever the network is taught by. The first of the losses is learned from for a
+    while, then the other, which is what counts.
     """
     device = next(network.parameters()).device
     # Divergences are computed in float64 where the device has it.
@@ -95,13 +101,17 @@ def train(
             predicted, tuple(v.to(device, wide if v.is_floating_point() else None) for v in taken)
         )
 
-    order = torch.randperm(len(X))
-    valid, rows = order.tensor_split([math.ceil(plan.validation * len(X))])
-    if not len(rows):
-        raise ValueError(
-            f"`validation` must leave rows to train on; {plan.validation:g} of {len(X)} rows "
-            "leaves none."
-        )
+    def held_out_loss(rows: Tensor) -> Tensor:
+        if votes is None:
+            return mean_loss(rows)
+        p = network.opinion(X[rows].to(device)).probability
+        # What rounds to 0 counts as the least number there is, not as impossible.
+        p = p.clamp_min(torch.finfo(p.dtype).tiny)
+        # Batches are weighed by their rows, so that in all each vote counts the same.
+        return -torch.xlogy(votes[rows].to(p), p).sum(dim=-1).mean() / votes_a_row
+
+    valid, rows = _split(len(X), plan, people=votes is not None)
+    votes_a_row = 0.0 if votes is None else float(votes[valid].sum(dim=-1).mean())
     learned = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=plan.learning_rate, weight_decay=plan.weight_decay)
     # Nothing is the best, and nothing is waited for, before the loss that counts.
@@ -121,7 +131,7 @@ def train(
             "loss": _learn(network, loss, optimizer, shuffled, plan, epoch),
         }
         if len(valid) and epoch >= first:
-            row["validation_loss"] = _evaluate(network, mean_loss, valid, plan)
+            row["validation_loss"] = _evaluate(network, held_out_loss, valid, plan)
         if not all(map(math.isfinite, row.values())):
             raise ValueError(
                 f"the loss is {row['loss']:g} in epoch {row['epoch']}: training went astray. "
@@ -136,6 +146,19 @@ def train(
         network.load_state_dict(best)
     network.eval()
     return history
+
+
+def _split(n: int, plan: Plan, *, people: bool) -> Sequence[Tensor]:
+    """Draw the rows to hold out, and the others."""
+    share = plan.validation
+    if share is None:
+        share = _HELD_OUT if people and n >= _ENOUGH else 0.0
+    valid, rows = torch.randperm(n).tensor_split([math.ceil(share * n)])
+    if not len(rows):
+        raise ValueError(
+            f"`validation` must leave rows to train on; {share:g} of {n} rows leaves none."
+        )
+    return valid, rows
 
 
 def _learn(

@@ -7,6 +7,7 @@ from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn import learn_trust
 from slencodings.trust.learn_crowd import count_each, learn_crowd
 from slencodings.trust.sample import sample_items
+from slencodings.trust.source import Sourced, truth_with_source
 from slencodings.trust.stored import crowd_from_json, crowd_to_json, load_crowd
 from slencodings.trust.value import Trust
 from slencodings.trust.weighed import Weighed, weigh
@@ -15,6 +16,7 @@ from slencodings.trust.worth import Ridge
 __all__ = [
     "Crowd",
     "Ridge",
+    "Sourced",
     "Trust",
     "Weighed",
     "count_each",
@@ -24,5 +26,6 @@ __all__ = [
     "learn_trust",
     "load_crowd",
     "sample_items",
+    "truth_with_source",
     "weigh",
 ]

@@ -1,0 +1,152 @@
+"""A network is one more annotator: what it says of items it has not seen helps to say what is true.
+
+In the first round a network learns from the annotations. Networks that have not seen an item say
+what it looks like, which is fused with what people said of it (`trust.truth_with_source`), and the
+next round learns from that. Votes on items that no network and no target has seen choose the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from slencodings.annotations import Annotations
+from slencodings.opinion import Floats, Opinion, smooth
+from slencodings.trust.source import Sourced, truth_with_source
+
+# The share of items whose votes choose the round.
+_HELD_OUT = 0.2
+
+
+class Rounds(NamedTuple):
+    """What rounds of networks made of a crowd.
+
+    Attributes
+    ----------
+    target : Opinion (N,) to learn from in the round that predicts votes best; None if that is the
+        first, which learns from the annotations as they are
+    truth : Opinion (N,), what is true of the items by people and the networks of that round
+    predicted : array (N, K), what those networks say of items that they have not seen
+    worth : how far they are believed, see `trust.truth_with_source`
+    losses : the log-loss of held-out votes after each round
+    """
+
+    target: Opinion | None
+    truth: Opinion
+    predicted: Floats
+    worth: float
+    losses: list[float]
+
+    @property
+    def chosen(self) -> int:
+        """The round that predicts held-out votes best, counted from 1."""
+        return 1 + int(np.argmin(self.losses))
+
+
+def learn_in_rounds(
+    model: Any,
+    X: NDArray[Any],
+    annotations: Annotations,
+    *,
+    rounds: int = 3,
+    folds: int = 4,
+    smoothing: float = 0.01,
+    rng: np.random.Generator | int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Rounds:
+    """Learn from annotations with networks that help to say what is true, at most so many rounds.
+
+    It ends with the first round that predicts held-out votes no better than the one before, so
+    that it costs a network for each fold and round.
+
+    Parameters
+    ----------
+    model : an `SLEClassifier`, which is cloned
+    X : array (N, ...), the items in the order of `annotations.items`; some may have no annotations
+    rounds : at least 1
+    folds : how many networks a round has, each for the items that it has not seen
+    smoothing : the doubt left about everything in targets
+    progress : called with how many networks are trained, and how many may have to be
+    """
+    _check(X, annotations, rounds, folds)
+    rng = np.random.default_rng(rng)
+    part = _parts(annotations, folds, rng)
+    shown = annotations.rows(part[annotations.item] >= 0)
+    hidden = annotations.rows(part[annotations.item] < 0)
+    found: list[tuple[Floats, Sourced]] = []
+    losses: list[float] = []
+    target: Opinion | None = None
+    for r in range(rounds):
+
+        def on_network(done: int, r: int = r) -> None:
+            if progress is not None:
+                progress(r * folds + done, rounds * folds)
+
+        predicted = _cross_fitted(model, X, shown, target, part, on_network)
+        sourced = truth_with_source(shown, predicted, rng=rng)
+        losses.append(sourced.vote_loss(hidden))
+        if losses[-1] > min(losses):
+            break
+        found.append((predicted, sourced))
+        target = smooth(sourced.truth, smoothing)
+    before = None
+    if len(found) > 1:
+        before = smooth(truth_with_source(annotations, found[-2][0], rng=rng).truth, smoothing)
+    predicted = found[-1][0]
+    last = truth_with_source(annotations, predicted, rng=rng)
+    return Rounds(before, last.truth, predicted, last.worth, losses)
+
+
+def _parts(annotations: Annotations, folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The fold of each item, (N,), and -1 for those annotated whose votes choose the round."""
+    part = rng.permutation(len(annotations.items)) % folds
+    known = np.unique(annotations.item)
+    part[rng.permutation(known)[: int(np.ceil(_HELD_OUT * len(known)))]] = -1
+    return part
+
+
+def _cross_fitted(
+    model: Any,
+    X: NDArray[Any],
+    shown: Annotations,
+    target: Opinion | None,
+    part: NDArray[np.intp],
+    on_network: Callable[[int], None],
+) -> Floats:
+    """What networks say of the items that they have not seen, (N, K); their mean if none has."""
+    labels, folds = shown.labels.tolist(), int(part.max()) + 1
+    result = np.zeros((len(part), len(labels)))
+    for f in range(folds):
+        taught = np.flatnonzero((part >= 0) & (part != f))
+        network = clone(model).set_params(labels=labels)
+        if target is None:
+            network.fit(X[taught], shown.of_items(taught))
+        else:
+            # Whom to trust is in the targets.
+            network.set_params(reliability=None).fit(X[taught], target.rows(taught))
+        rest = part == f
+        if rest.any():
+            result[rest] = network.predict_proba(X[rest])
+        if (part < 0).any():
+            result[part < 0] += network.predict_proba(X[part < 0]) / folds
+        on_network(f + 1)
+    return result
+
+
+def _check(X: NDArray[Any], annotations: Annotations, rounds: int, folds: int) -> None:
+    if rounds < 1 or folds < 2:
+        raise ValueError(
+            f"`rounds` must be at least 1 and `folds` at least 2; {rounds} and {folds} came."
+        )
+    N, known = len(annotations.items), len(np.unique(annotations.item))
+    if len(X) != N:
+        raise ValueError(f"each of {N} items needs its row of X; {len(X)} rows came.")
+    if known < 10 * folds:
+        raise ValueError(
+            f"rounds need {10 * folds} annotated items, ten for each fold; {known} came. "
+            "Learn without: rounds=1."
+        )

@@ -1,0 +1,179 @@
+"""A network is one more annotator: sources from outside, and rounds of learning from them."""
+
+import numpy as np
+import pytest
+from fitting import assert_same_weights, crowd_of, one_thread, quick, rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slencodings import Opinion, aggregate, check, from_table
+from slencodings.annotations import Annotations
+from slencodings.torch import SLEClassifier, learn_in_rounds
+from slencodings.trust import truth_with_source
+
+__all__ = ["one_thread"]
+
+
+def one_vote_each(N=300, K=3, M=6, right=0.6, seed=0):
+    """A crowd of one annotation an item, and what is true."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, K, N)
+    said = np.where(rng.random(N) < right, truth, rng.integers(0, K, N))
+    who = rng.integers(0, M, N)
+    crowd = Annotations(
+        np.arange(N), who, said, np.zeros(N), np.arange(N), np.arange(M), np.arange(K)
+    )
+    return crowd, truth
+
+
+def seen(truth, K=3, right=0.9, seed=1):
+    """A calibrated source: as sure as it is often right."""
+    rng = np.random.default_rng(seed)
+    guess = np.where(rng.random(len(truth)) < right, truth, (truth + 1 + rng.integers(K - 1)) % K)
+    return np.where(guess[:, None] == np.arange(K), right, (1 - right) / (K - 1))
+
+
+# A source
+
+
+def test_a_good_source_makes_single_votes_right():
+    crowd, truth = one_vote_each()
+    found = truth_with_source(crowd, seen(truth))
+    votes = np.mean(crowd.y == truth)
+    assert votes < 0.75
+    assert np.mean(found.truth.probability.argmax(axis=1) == truth) > votes + 0.15
+    assert found.worth >= 0.5
+
+
+def test_a_source_that_knows_nothing_is_not_believed_and_changes_no_label():
+    crowd = crowd_of(np.random.default_rng(0).integers(0, 3, 200), per_item=5)
+    noise = np.random.default_rng(2).dirichlet(np.ones(3), 200)
+    found = truth_with_source(crowd, noise)
+    assert found.worth == 0
+    plain = truth_with_source(crowd, np.full((200, 3), 1 / 3))
+    np.testing.assert_array_equal(
+        found.truth.probability.argmax(axis=1), plain.truth.probability.argmax(axis=1)
+    )
+
+
+def test_a_source_without_an_opinion_is_no_source():
+    crowd = crowd_of(np.random.default_rng(0).integers(0, 3, 60), per_item=3)
+    alike = truth_with_source(crowd, np.full((60, 3), 1 / 3))
+    told = aggregate.shrunk_dawid_skene(crowd, log_source=np.zeros((60, 3)), tol=1e-9, n_iter=900)
+    plain = aggregate.shrunk_dawid_skene(crowd, tol=1e-9, n_iter=900)
+    np.testing.assert_allclose(told.probability, plain.probability, atol=1e-4)
+    assert np.all(alike.log_source == 0)
+
+
+@settings(max_examples=4)
+@given(st.integers(0, 99), st.integers(2, 4))
+def test_the_truth_is_opinions_and_the_same_for_any_scale_of_the_source(seed, K):
+    crowd, _ = one_vote_each(N=40, K=K, seed=seed)
+    source = np.random.default_rng(seed).dirichlet(np.ones(K), 40)
+    found = truth_with_source(crowd, source)
+    check(found.truth)
+    opinion = Opinion(source, np.zeros(40), np.full((40, K), 1 / K))
+    for other in (3 * source, opinion):
+        again = truth_with_source(crowd, other)
+        np.testing.assert_allclose(again.truth.probability, found.truth.probability, atol=1e-9)
+
+
+def test_items_that_nobody_annotated_are_as_the_source_says():
+    crowd, truth = one_vote_each()
+    some = crowd.rows(crowd.item >= 100)
+    found = truth_with_source(some, seen(truth))
+    assert np.mean(found.truth.probability[:100].argmax(axis=1) == truth[:100]) > 0.8
+
+
+def test_a_source_of_another_shape_or_of_no_probabilities_is_refused():
+    crowd, truth = one_vote_each(N=40)
+    with pytest.raises(ValueError, match=r"`also` must be .*, \(40, 3\); \(39, 3\) came\."):
+        truth_with_source(crowd, seen(truth)[1:])
+    with pytest.raises(ValueError, match=r"\(40, 3\) came, some negative or not numbers"):
+        truth_with_source(crowd, -seen(truth))
+
+
+# Rounds
+
+
+def digit_like(N=240, seed=0):
+    """Three kinds of items that features tell apart, each annotated once."""
+    crowd, truth = one_vote_each(N=N, right=0.5, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    return 4 * np.eye(3, 4)[truth] + rng.normal(size=(N, 4)), crowd, truth
+
+
+def small(**how):
+    return quick(max_epochs=20, learning_rate=0.05, hidden=(), **how)
+
+
+def test_rounds_make_labels_right_that_single_votes_have_wrong():
+    X, crowd, truth = digit_like()
+    found = learn_in_rounds(small(), X, crowd, rounds=3)
+    votes = np.mean(crowd.y == truth)
+    assert votes < 0.75
+    assert np.mean(found.truth.probability.argmax(axis=1) == truth) > votes + 0.15
+    assert 1 <= found.chosen <= len(found.losses) <= 3
+    assert (found.target is None) == (found.chosen == 1)
+
+
+def test_one_round_chosen_is_learning_from_the_annotations_as_they_are(monkeypatch):
+    X, y = rows(80)
+    crowd = crowd_of(y, per_item=3)
+    alone = quick(validation=0.0)
+    several = quick(validation=0.0, rounds=2)
+    worse = iter([1.0, 2.0])
+    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_loss", lambda *_: next(worse))
+    assert_same_weights(several.fit(X, crowd), alone.fit(X, crowd))
+    assert several.rounds_.chosen == 1
+    assert several.rounds_.target is None
+
+
+def test_a_better_round_is_learned_from(monkeypatch):
+    X, y = rows(80)
+    crowd = crowd_of(y, per_item=3)
+    better = iter([2.0, 1.0, 1.5])
+    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_loss", lambda *_: next(better))
+    model = quick(rounds=4, reliability=[0.9, 0.8, 0.7]).fit(X, crowd)
+    assert model.rounds_.losses == [2.0, 1.0, 1.5]
+    assert model.rounds_.chosen == 2
+    labels = crowd.labels.tolist()
+    assert_same_weights(model, quick(labels=labels).fit(X, model.rounds_.target))
+
+
+def test_rows_of_x_find_their_annotations_by_name_in_rounds_too():
+    X, y = rows(80)
+    crowd = crowd_of(y, per_item=3)
+    part = np.random.default_rng(1).permutation(80)[:60]
+    by_name = quick(rounds=2).fit(X[part], crowd, items=crowd.items[part])
+    assert_same_weights(by_name, quick(rounds=2).fit(X[part], crowd.of_items(part)))
+
+
+def test_networks_of_rounds_are_counted():
+    X, crowd, _ = digit_like(N=60)
+    seen: list[tuple[int, int]] = []
+    learn_in_rounds(quick(max_epochs=1), X, crowd, rounds=1, progress=lambda *now: seen.append(now))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_rounds_that_cannot_be_are_told():
+    X, y = rows(80)
+    crowd = crowd_of(y, per_item=3)
+    with pytest.raises(ValueError, match="`rounds` fuse networks with annotations; ndarray came"):
+        quick(rounds=2).fit(X, y)
+    with pytest.raises(ValueError, match="opinions or shares, and objective='votes' does not"):
+        quick(rounds=2, objective="votes").fit(X, crowd)
+    with pytest.raises(ValueError, match=r"`rounds` must be at least 1 .*; 0 and 4 came"):
+        quick(rounds=0).fit(X, crowd)
+    with pytest.raises(ValueError, match="each of 80 items needs its row of X; 79 rows came"):
+        learn_in_rounds(SLEClassifier(), X[1:], crowd)
+    with pytest.raises(ValueError, match=r"rounds need 40 annotated items.*; 20 came.*rounds=1"):
+        learn_in_rounds(SLEClassifier(), X[:20], crowd.of_items(np.arange(20)))
+
+
+def test_the_annotations_of_some_items_come_in_the_order_asked_for():
+    table = {"item": ["p", "p", "q", "r"], "label": [1, 0, 0, 1]}
+    crowd = from_table(table, item="item", label="label")
+    some = crowd.of_items(np.asarray([2, 0]))
+    assert some.items.tolist() == ["r", "p"]
+    np.testing.assert_array_equal(some.sums(), crowd.sums()[[2, 0]])

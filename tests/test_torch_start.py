@@ -1,0 +1,109 @@
+"""Where networks begin: at the mean target, with gradients of the size of cross-entropy's."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import assert_close
+
+from slencodings import Opinion, encode
+
+torch = pytest.importorskip("torch")
+from slencodings.torch import (
+    OpinionHead,
+    kl_loss,
+    opinion_from_logits,
+    start_at,
+)
+
+
+def told(us, K, n=256, seed=0):
+    """Targets of any of these uncertainties, each about one label."""
+    rng = np.random.default_rng(seed)
+    return encode(np.eye(K)[rng.integers(0, K, n)], rng.choice(us, n))
+
+
+def network(head):
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), head(64))
+
+
+def size_of_gradient(network, loss):
+    network.zero_grad()
+    loss.backward()
+    return math.sqrt(sum(float((p.grad**2).sum()) for p in network.parameters()))
+
+
+def gradients(us, K, **how):
+    """The size of the first gradient of a small network: of the reverse KL, of cross-entropy."""
+    target = told(us, K)
+    x = torch.randn(256, 64, generator=torch.Generator().manual_seed(0))
+    ours, usual = (
+        network(lambda size: OpinionHead(size, K)),
+        network(lambda n: torch.nn.Linear(n, K)),
+    )
+    start_at(ours[-1].linear, target)  # pyright: ignore[reportArgumentType]
+    opinion = Opinion(*(torch.tensor(part) for part in target))
+    label = opinion.belief.argmax(dim=-1)
+    kl = size_of_gradient(ours, kl_loss(ours(x), opinion, **how))
+    return kl, size_of_gradient(usual, torch.nn.functional.cross_entropy(usual(x), label))
+
+
+@pytest.mark.parametrize("K", [2, 10, 100])
+@pytest.mark.parametrize("u", [1e-4, 0.01, 0.5, 0.999])
+def test_the_first_gradient_is_at_most_ten_times_that_of_cross_entropy(u, K):
+    kl, cross_entropy = gradients([u], K)
+    assert kl < 10 * cross_entropy
+
+
+@pytest.mark.parametrize("K", [2, 10])
+@pytest.mark.parametrize("us", [[1e-4, 0.999], [1e-4, 0.5], [0.01, 0.999]])
+def test_sure_and_unsure_targets_together_pull_no_harder(us, K):
+    kl, cross_entropy = gradients(us, K)
+    assert kl < 10 * cross_entropy
+
+
+def test_as_it_is_printed_the_loss_pulls_a_thousand_times_as_hard():
+    kl, cross_entropy = gradients([1e-4], 10, normalize=False)
+    assert kl > 1000 * cross_entropy
+
+
+@given(
+    st.lists(st.floats(1e-3, 0.99), min_size=1, max_size=8),
+    st.integers(2, 5),
+    st.integers(0, 99),
+)
+def test_a_layer_begins_near_the_mean_target(us, K, seed):
+    target = told(us, K, n=400, seed=seed)
+    layer = torch.nn.Linear(3, K + 1)
+    start_at(layer, target)
+    begins = opinion_from_logits(layer(torch.zeros(3)))
+    assert float(begins.uncertainty.detach()) == pytest.approx(target.uncertainty.mean(), rel=1e-4)
+    # One target more of 401 is spread evenly.
+    assert_close(begins.belief.detach().double(), target.belief.mean(axis=0), 1 / 400)
+
+
+@pytest.mark.parametrize("u", [1e-6, 1.0])
+def test_what_cannot_be_said_is_begun_as_near_as_can_be(u):
+    layer = torch.nn.Linear(3, 4)
+    start_at(layer, told([u], 3), floor=0.01)
+    begins = opinion_from_logits(layer(torch.zeros(3)), floor=0.01)
+    assert float(begins.uncertainty.detach()) == pytest.approx(0.02 if u < 1 else 0.99, rel=1e-5)
+    assert bool(torch.isfinite(layer.bias).all())
+
+
+def test_targets_may_be_tensors_and_labels_that_nobody_has_are_possible():
+    layer = torch.nn.Linear(3, 4)
+    target = encode(torch.eye(3)[:2], torch.full((2,), 0.5))
+    start_at(layer, target)
+    belief = opinion_from_logits(layer(torch.zeros(3))).belief.detach()
+    assert 0 < float(belief[2]) < float(belief[0]) / 2
+
+
+def test_a_layer_of_another_size_or_no_target_is_refused():
+    with pytest.raises(ValueError, match=r"4 outputs is needed .* 3 outputs and 256 targets came"):
+        start_at(torch.nn.Linear(3, 3), told([0.5], 3))
+    with pytest.raises(ValueError, match="4 outputs and 0 targets came"):
+        start_at(torch.nn.Linear(3, 4), told([0.5], 3, n=0))
