@@ -151,7 +151,7 @@ def test_a_column_of_reliability_is_left_alone_and_that_is_said(sle: Sle):
     Path("crowd.csv").write_bytes(as_bytes(skilled_table() | {"reliability": [0.5] * 160}))
     run = sle("crowd.csv", "-o", "out.parquet", "--trust", "learned")
     assert (
-        "note     column 'reliability' is not used: trust says how reliable annotators" in run.err
+        "note     column 'reliability' is not used: what annotators are worth is learned" in run.err
     )
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), trust.opinion(said))
 

@@ -121,7 +121,7 @@ def test_the_right_doubt_beats_the_same_probabilities_with_more_and_with_less():
     losses = {}
     for times in (0.0, 0.25, 1.0, 4.0):
         fit = Fitted(Tuned(reader, times), False, Target(np.zeros((1500, 3))))
-        losses[times] = score(predict(fit, a, held_out), a)[3]
+        losses[times] = score(predict(fit, a, held_out), held_out)[3]
     for times in (0.0, 0.25, 4.0):
         behind = losses[times] - losses[1.0]
         assert behind.mean() > 4 * behind.std() / math.sqrt(len(behind)), times
@@ -155,15 +155,8 @@ def test_joint_votes_have_a_column_a_star_and_paired_intervals_of_their_own():
 
 def test_one_vote_from_one_is_the_log_loss_of_a_vote():
     a = make([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1], K=2)
-    both = make(a.item, a.annotator, a.y, K=2)
-    sums = score(
-        predict(
-            methods_for(a)["SLE, full trust"](Learner(a)),
-            a,
-            HeldOut(both, halves(both, np.random.default_rng(0))),
-        ),
-        both,
-    )
+    both = HeldOut(a, halves(a, np.random.default_rng(0)))
+    sums = score(predict(methods_for(a)["SLE, full trust"](Learner(a)), a, both), both)
     # Each vote is predicted from the other, and here both get the same chance.
     np.testing.assert_allclose(sums[3][:2], sums[0][:2] / 2)
 

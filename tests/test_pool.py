@@ -72,7 +72,7 @@ def test_who_only_remembers_is_not_chosen():
         np.testing.assert_array_equal(weights, [[1, 0], [1, 0]])
     # The test can tell: chosen on items that the members have learned from, memory takes it all.
     learner = Learner(a)
-    leaked = choose([predict(m(learner), a, everything) for m in candidates.values()], a)
+    leaked = choose([predict(m(learner), a, everything) for m in candidates.values()], everything)
     np.testing.assert_array_equal(leaked, [[0, 1], [0, 1]])
 
 
@@ -132,7 +132,7 @@ def said(votes, own=None, joint=(0.0,)):
 def test_members_are_added_while_they_help_and_may_be_added_again():
     a = make([0, 0, 0], [0, 1, 2], [0, 0, 1], K=2)
     sure, unsure, wrong = ([[p, 1 - p]] * 3 for p in (0.9, 0.3, 0.1))
-    weights = choose([said(sure), said(unsure), said(wrong)], a)
+    weights = choose([said(sure), said(unsure), said(wrong)], HeldOut(a, np.zeros(3, dtype=bool)))
     # Two of three votes are for the first label: of all mixtures of five, that is nearest .66.
     tried = {
         (i, j, k): (0.9 * i + 0.3 * j + 0.1 * k) / (i + j + k)
@@ -148,7 +148,7 @@ def test_members_are_added_while_they_help_and_may_be_added_again():
 def test_for_this_annotator_others_may_be_chosen():
     a = make([0, 0], [0, 1], [0, 1], K=2)
     good, bad = [[0.8, 0.2], [0.2, 0.8]], [[0.2, 0.8], [0.8, 0.2]]
-    weights = choose([said(good, bad), said(bad, good)], a)
+    weights = choose([said(good, bad), said(bad, good)], HeldOut(a, np.zeros(2, dtype=bool)))
     np.testing.assert_array_equal(weights, [[1, 0], [0, 1]])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slencodings.cli import options as o
@@ -26,16 +27,18 @@ class Found(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Reads the crowd when called, with gold and columns to show; and what to tell people."""
+    """Reads the crowd when called, and what to tell people."""
 
     source: list[str]
-    crowd: Callable[[str | None, Sequence[str]], Crowd]
+    crowd: Callable[..., Crowd]
     say: Say
     progress: Progress
 
-    def __call__(self, gold: str | None = None, show: Sequence[str] = ()) -> Crowd:
-        """What the file tells."""
-        return self.crowd(gold, show)
+    def __call__(
+        self, gold: str | None = None, show: Sequence[str] = (), scored: str | None = None
+    ) -> Crowd:
+        """What the file tells, as `read_crowd` does."""
+        return self.crowd(gold=gold, show=show, scored=scored)
 
 
 def _options(
@@ -69,10 +72,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         if output is not None:
             check_rows_target(output, source, style)
         with notes(quiet) as (say, progress):
-
-            def crowd(gold: str | None, show: Sequence[str]) -> Crowd:
-                return read_crowd(source, reading, gold=gold, show=show, say=say, progress=progress)
-
+            crowd = partial(read_crowd, source, reading, say=say, progress=progress)
             found = verb(Read(source, crowd, say, progress), **given)
             if output is not None:
                 write_rows(found.rows, output, found.about, style)
@@ -89,6 +89,7 @@ def compare(
     read: Read,
     *,
     gold: o.Gold = None,
+    scored: o.Scored = None,
     methods: o.Methods = None,
     folds: o.Folds = 5,
     bootstrap: o.Bootstrap = 1000,
@@ -102,10 +103,11 @@ def compare(
     from slencodings.evaluation import compare as compared
     from slencodings.evaluation.text import SPARE, columns, head, lessons
 
-    crowd = read(gold)
+    crowd = read(gold, scored=scored)
     found = compared(
         crowd.annotations,
         gold=crowd.truth,
+        scored=crowd.scored,
         methods=methods or None,
         folds=folds,
         bootstrap=bootstrap,
@@ -203,6 +205,7 @@ def report(
     text: o.ItemText = None,
     show: o.ItemFields = None,
     gold: o.Gold = None,
+    scored: o.Scored = None,
     least_votes: o.LeastVotes = 2,
     least_probability: o.LeastProbability = 0.9,
     conflict: o.LeastConflict = 0.25,
@@ -221,6 +224,7 @@ def report(
         text=text,
         show=show or [],
         gold=gold,
+        scored=scored,
         command=shlex.join(["sle", *sys.argv[1:]]),
         least_votes=least_votes,
         least_probability=least_probability,

@@ -350,6 +350,14 @@ Gold = Annotated[
         "and label.",
     ),
 ]
+Scored = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHO",
+        help="Whose votes are predicted; the others only help. Annotators with commas, also 'gpt*';"
+        " or COLUMN=VALUE.  [default: everybody's]",
+    ),
+]
 Methods = Annotated[
     list[str] | None,
     typer.Option(

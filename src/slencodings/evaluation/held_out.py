@@ -20,6 +20,7 @@ from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves,
 from slencodings.evaluation.rows import About, Row
 from slencodings.evaluation.text import as_text
 from slencodings.opinion import Codes, Floats
+from slencodings.trust.learn_crowd import scored_annotators
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def compare(
     *,
     reliability: Any = None,
     gold: Any = None,
+    scored: Any = None,
     methods: Sequence[str] | None = None,
     folds: int = 5,
     bootstrap: int = 1000,
@@ -80,6 +82,8 @@ def compare(
         annotations when absent
     gold : mapping from item to label, codes (N,) with -1 for unknown, or a soft truth (N, K) with
         NaN for unknown
+    scored : whose votes are predicted, everybody's when absent, as in `learn_crowd`: the others
+        help to predict them, and are not counted themselves
     methods : the rows to compute; all that suit the crowd when absent
     folds, bootstrap, seed : items are dealt and resampled so often, by a generator of this seed
     progress : called with fits done, fits in all and the method
@@ -97,7 +101,8 @@ def compare(
     truth = as_truth(a, gold)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
-    everything, n_folds = HeldOut(a, halves(a, rng)), int(fold.max()) + 1
+    chosen = None if scored is None else scored_annotators(a, scored)
+    everything, n_folds = HeldOut(a, halves(a, rng), chosen), int(fold.max()) + 1
     done = count()
     total = (n_folds + 1) * len(plan.fitted) + len(pairs(n_folds)) * len(plan.pooled)
 
@@ -106,7 +111,7 @@ def compare(
 
     weights = weights_by_fold(plan.pooled, everything, fold, tell) if plan.pooled else []
     sums = _sums(plan, weights, everything, fold, tell)
-    targets, seconds = _targets(plan, weights, a, tell)
+    targets, seconds = _targets(plan, weights, everything, tell)
     for name, target in targets.items():
         notes += [f"{name}: {note}" for note in target.notes]
         notes += [] if target.converged else [f"{name} did not converge"]
@@ -121,6 +126,7 @@ def compare(
         annotators=len(a.annotators) if a.named else None,
         labels=len(a.labels),
         scored=int(counts[0].sum()),
+        scored_annotators=None if chosen is None else int(chosen.sum()),
         folds=n_folds,
         bootstrap=bootstrap,
         seed=seed,
@@ -155,24 +161,25 @@ def _sums(
     a = everything.annotations
     sums = np.zeros((len(plan.rows), len(SCORES), len(a.items)))
     for f in range(int(fold.max()) + 1):
-        learner, test = Learner(a.rows((fold != f)[a.item])), everything.items(fold == f)
+        learner = Learner(a.rows((fold != f)[a.item]), everything.scored)
+        test = everything.items(fold == f)
         members: list[Predicted] = []
         for name, method in plan.fitted.items():
             tell(name)
             said = predict(method(learner), learner.annotations, test)
             members += [said] if name in plan.pooled else []
             if name in plan.rows:
-                sums[plan.rows.index(name)] += score(said, test.annotations)
+                sums[plan.rows.index(name)] += score(said, test)
         if members:
-            sums[plan.rows.index(POOL)] += score(pool(members, weights[f]), test.annotations)
+            sums[plan.rows.index(POOL)] += score(pool(members, weights[f]), test)
     return sums
 
 
 def _targets(
-    plan: _Plan, weights: list[Weights], a: Annotations, tell: Callable[[str], None]
+    plan: _Plan, weights: list[Weights], everything: HeldOut, tell: Callable[[str], None]
 ) -> tuple[dict[str, Target], list[float]]:
     """What each row makes of the whole crowd, and how many seconds that took."""
-    learner = Learner(a)
+    learner = Learner(everything.annotations, everything.scored)
     targets: dict[str, Target] = {}
     seconds: dict[str, float] = {}
     for name, method in plan.fitted.items():

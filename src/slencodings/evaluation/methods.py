@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings import aggregate
 from slencodings.aggregate import Aggregate
@@ -63,15 +64,17 @@ class Fitted(NamedTuple):
 class Learner:
     """A crowd to learn from; what several methods need of it is learned once, when asked for."""
 
-    def __init__(self, annotations: Annotations):
-        """With confidence in `annotations`, and without it in `sure`."""
+    def __init__(self, annotations: Annotations, scored: NDArray[np.bool_] | None = None):
+        """With confidence in `annotations`, without it in `sure`; (M,) whose votes are `scored`."""
         self.annotations = annotations
         self.sure = sure(annotations)
+        self.scored = scored
 
     @cached_property
     def base_rate(self) -> Floats:
-        """How often each label was given, (K,)."""
-        return base_rate(self.annotations)
+        """How often each label was given by those whose votes are scored, (K,)."""
+        a = self.annotations
+        return base_rate(a if self.scored is None else a.rows(self.scored[a.annotator]))
 
     @cached_property
     def kappa(self) -> Floats:
@@ -267,7 +270,7 @@ def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
 
 
 def _learned_crowd(c: Learner) -> Fitted:
-    crowd = learn_crowd(c.sure)
+    crowd = learn_crowd(c.sure, scored=c.scored)
     votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
     target = Target(truth.probability, votes.uncertainty, True, crowd.converged)
     return Fitted(Readings(crowd), False, target)

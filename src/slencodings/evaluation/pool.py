@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slencodings.annotations import Annotations
 from slencodings.evaluation.methods import Learner, Method, Target
 from slencodings.evaluation.predicted import HeldOut, Predicted, log_loss, predict
 from slencodings.opinion import Codes, Floats
@@ -53,7 +52,7 @@ def weights_by_fold(
     a, n_folds, C = everything.annotations, int(fold.max()) + 1, len(candidates)
     weights = [Weights(*np.full((2, C), 1 / C))] * n_folds
     for f, g in pairs(n_folds):
-        learner = Learner(a.rows(~np.isin(fold, (f, g))[a.item]))
+        learner = Learner(a.rows(~np.isin(fold, (f, g))[a.item]), everything.scored)
         tests = [everything.items(fold == h) for h in (f, g)]
         said: list[list[Predicted]] = [[], []]
         for name, method in candidates.items():
@@ -61,16 +60,19 @@ def weights_by_fold(
             fit = method(learner)
             for s, test in zip(said, tests, strict=True):
                 s.append(predict(fit, learner.annotations, test))
-        weights[f] = choose(said[1], tests[1].annotations)
+        weights[f] = choose(said[1], tests[1])
         if g > f:  # else it had its turn
-            weights[g] = choose(said[0], tests[0].annotations)
+            weights[g] = choose(said[0], tests[0])
     return weights
 
 
-def choose(said: Sequence[Predicted], annotations: Annotations) -> Weights:
+def choose(said: Sequence[Predicted], held_out: HeldOut) -> Weights:
     """The weights under which a pool predicts these annotations well."""
-    y = annotations.vectors
-    return Weights(_select([p.votes for p in said], y), _select([p.own for p in said], y))
+    scored = held_out.counted
+    y = held_out.annotations.vectors[scored]
+    return Weights(
+        _select([p.votes[scored] for p in said], y), _select([p.own[scored] for p in said], y)
+    )
 
 
 def _select(predictions: Sequence[Floats], y: Floats) -> Floats:

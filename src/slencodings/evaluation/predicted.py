@@ -22,22 +22,36 @@ LOSSES = SCORES[:4]
 
 
 class HeldOut(NamedTuple):
-    """Annotations to predict, and which of them (R,) are given to predict the rest together."""
+    """Annotations to predict.
+
+    Attributes
+    ----------
+    annotations : of which each is predicted from the others on its item
+    given : (R,), which of them are given to predict the rest together
+    scored : (M,), whose annotations count; everybody's when absent
+    """
 
     annotations: Annotations
     given: NDArray[np.bool_]
+    scored: NDArray[np.bool_] | None = None
 
     def items(self, keep: NDArray[np.bool_]) -> HeldOut:
         """Those on some of the items, by a mask (N,)."""
         kept = keep[self.annotations.item]
-        return HeldOut(self.annotations.rows(kept), self.given[kept])
+        return self._replace(annotations=self.annotations.rows(kept), given=self.given[kept])
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which annotations are scored, (R,)."""
+        return of_scored(self.annotations, self.scored)
 
     @property
     def counts(self) -> Floats:
         """How many votes each score is a mean of, by item, (S, N)."""
         a, N = self.annotations, len(self.annotations.items)
-        counts = np.tile(np.bincount(a.item, minlength=N).astype(float), (len(SCORES), 1))
-        counts[SCORES.index("joint")] = np.bincount(a.item[~self.given], minlength=N)
+        scored = self.counted
+        counts = np.tile(np.bincount(a.item[scored], minlength=N).astype(float), (len(SCORES), 1))
+        counts[SCORES.index("joint")] = np.bincount(a.item[~self.given & scored], minlength=N)
         return counts
 
 
@@ -76,8 +90,10 @@ def halves(a: Annotations, rng: np.random.Generator) -> NDArray[np.bool_]:
 
 def predict(fit: Fitted, train: Annotations, held_out: HeldOut) -> Predicted:
     """What a method that was fitted to some items says of others."""
-    a, reader = held_out.annotations, fit.reader
-    habits = crowd_habits(reader.predict(train), train) if fit.infers_truth else None
+    a, reader, habits = held_out.annotations, fit.reader, None
+    if fit.infers_truth:
+        told = of_scored(train, held_out.scored)
+        habits = crowd_habits(reader.predict(train)[told], train.rows(told))
 
     def votes(direct: Floats) -> Floats:
         return direct if habits is None else direct @ habits
@@ -86,7 +102,7 @@ def predict(fit: Fitted, train: Annotations, held_out: HeldOut) -> Predicted:
     joint = np.zeros(len(a.items))
     if not a.soft:
         # What is predicted of one of them, from those given, is predicted of them all.
-        rest = np.flatnonzero(~held_out.given)
+        rest = np.flatnonzero(~held_out.given & held_out.counted)
         item, first = np.unique(a.item[rest], return_index=True)
         asked = a.rows(np.r_[rest[first], np.flatnonzero(held_out.given)])
         P, spread = votes(reader.predict(asked)), reader.spread(asked)
@@ -95,15 +111,23 @@ def predict(fit: Fitted, train: Annotations, held_out: HeldOut) -> Predicted:
     return Predicted(votes(direct), direct, reader.predict_own(train, a), joint)
 
 
-def score(predicted: Predicted, annotations: Annotations) -> Floats:
+def of_scored(a: Annotations, scored: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Which annotations are by those whose votes are scored, (R,)."""
+    return np.ones(len(a.item), dtype=bool) if scored is None else scored[a.annotator]
+
+
+def score(predicted: Predicted, held_out: HeldOut) -> Floats:
     """The scores, added up over the votes on each item, (S, N)."""
-    a, y, p = annotations, annotations.vectors, predicted
+    a, y, p = held_out.annotations, held_out.annotations.vectors, predicted
+    scored = held_out.counted
     each = [
         *(log_loss(y, x) for x in (p.votes, p.direct, p.own)),
         np.sum((p.votes - y) ** 2, axis=1),
         np.sum(y * metrics.top_shares(p.votes), axis=1),
     ]
-    votes, direct, own, brier, agreement = (sums_by(a.item, x, len(a.items)) for x in each)
+    votes, direct, own, brier, agreement = (
+        sums_by(a.item[scored], x[scored], len(a.items)) for x in each
+    )
     return np.stack([votes, direct, own, p.joint, brier, agreement])
 
 

@@ -50,13 +50,17 @@ class Row(TypedDict):
 
 
 class About(NamedTuple):
-    """What was compared on; annotators are None where they are not told apart."""
+    """What was compared on; annotators are None where they are not told apart.
+
+    `scored` votes were predicted, of `scored_annotators` annotators, None for everybody.
+    """
 
     annotations: int
     items: int
     annotators: int | None
     labels: int
     scored: int
+    scored_annotators: int | None
     folds: int
     bootstrap: int
     seed: int

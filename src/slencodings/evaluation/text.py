@@ -130,10 +130,11 @@ def as_text(rows: list[Row], notes: list[str], about: About) -> str:
 
 def head(about: About) -> str:
     """What was compared, in one sentence."""
+    by = "" if about.scored_annotators is None else by_annotators(about.scored_annotators)
     return (
         f"{about.annotations:,} annotations of {about.items:,} items"
         f"{by_annotators(about.annotators)}, {about.labels:,} labels; mean log-loss of "
-        f"{about.scored:,} held-out votes, lower is better; {about.folds} folds, "
+        f"{about.scored:,} held-out votes{by}, lower is better; {about.folds} folds, "
         f"{about.bootstrap:,} resamples of items, seed {about.seed}."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from slencodings.choices import Format
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.locate import Connection, Source, converted, locate, read_tool
 from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
+from slencodings.files.scored import choose_scored
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
 from slencodings.progress import Progress, Say
@@ -29,11 +30,13 @@ class Crowd(NamedTuple):
     annotations : Annotations; confidence taken at its word where its scale is known
     truth : (N, K), what is known to be true of each item, NaN where nothing is; None if not asked
     fields : other columns, a text or None for each item, (N,), by name
+    scored : the annotators whose votes are predicted, None for everybody
     """
 
     annotations: Annotations
     truth: Floats | None
     fields: dict[str, list[str | None]]
+    scored: list[Any] | None
 
 
 def read_crowd(
@@ -42,19 +45,22 @@ def read_crowd(
     *,
     gold: str | None = None,
     show: Sequence[str] = (),
+    scored: str | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> Crowd:
     """Read whole files of annotations.
 
     Without a scale of confidence, values in [0, 1] are taken at their word, and others only by
-    their order. Of `missing`, "trust" makes no sense here.
+    their order. Of `missing`, "trust" makes no sense here. Reliability is read if its column is
+    named, and not looked for: what annotators are worth is learned.
 
     Parameters
     ----------
     gold : a column of true labels; K columns of probabilities with commas, in the order of the
         labels; or a file with a column for the item and one for the label
     show : other columns that tell of items, such as their text
+    scored : whose votes are predicted, as in `choose_scored`
     """
     asked = reading or Reading()
     with disk_errors(), workspace() as (connection, folder):
@@ -64,7 +70,10 @@ def read_crowd(
         def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
-                rows, reading = read(connection, found, asked, used=used, say=say, step=step)
+                used.append((scored or "").partition("=")[0].strip())
+                rows, reading = read(
+                    connection, found, asked, trusted=True, used=used, say=say, step=step
+                )
                 step("checking", None, "")
                 a = read_annotations(_complete(rows, reading, say), reading)
             if reading.confidence_scale is None and a.stated is not None:
@@ -81,11 +90,19 @@ def read_crowd(
                 if Path(gold).is_file():
                     other = converted(other, Reading(), folder, say)
                 truth = _truth(connection, found, asked.format, gold, other, str(reading.item), a)
+            heard: list[Any] | None = None
+            if scored is not None:
+                table = scan(connection, found, asked.format)
+                heard = choose_scored(table, reading.annotator, scored, a.annotators.tolist())
+                say(
+                    "scored",
+                    f"votes by {len(heard):,} of {counted(len(a.annotators), 'annotator')}",
+                )
             fields: dict[str, list[str | None]] = {}
             if show:
                 table = scan(connection, found, asked.format)
                 fields = _fields(table, list(show), str(reading.item), a, say)
-            return Crowd(a, truth, fields)
+            return Crowd(a, truth, fields, heard)
 
         return watch(connection, work, progress)
 

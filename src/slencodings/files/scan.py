@@ -63,7 +63,7 @@ def read(
 ) -> tuple[Relation, Reading]:
     """The columns that play a role, as a relation, and the reading that says which they are.
 
-    `trusted`: trust says how reliable annotators are, so a column of that is not looked for.
+    `trusted`: what annotators are worth is learned, so a column of that is not looked for.
     `used`: columns that are read for something else, such as gold.
     """
     size = sum(Path(file).stat().st_size for file in source.files) if source.local else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ _MOST_LABELS = 20
 _RESAMPLES = 300
 
 
-def compare_encodings(a: Annotations, seed: int, progress: Callable[[int, int], None]) -> Compared:
+def compare_encodings(
+    a: Annotations, scored: Any, seed: int, progress: Callable[[int, int], None]
+) -> Compared:
     """How well well-known encodings predict held-out votes."""
     n = np.bincount(a.item, minlength=len(a.items))
     shared = np.flatnonzero(n > 1)
@@ -50,6 +53,7 @@ def compare_encodings(a: Annotations, seed: int, progress: Callable[[int, int], 
     some = replace(some, item=np.searchsorted(kept, some.item), items=a.items[kept])
     found = compare(
         some,
+        scored=scored,
         methods=well_known(some),
         folds=5 if len(a.labels) <= _MOST_LABELS else 2,
         bootstrap=_RESAMPLES,

@@ -22,18 +22,20 @@ def make_page(
     text: str | None,
     show: Sequence[str],
     gold: str | None,
+    scored: str | None,
     command: str,
     **settings: Any,
 ) -> None:
     """Read a crowd and write the page about it; `settings` go to `summarise`."""
     check_page(page, read.source)
     chart_library()
-    crowd = read(gold, [*([text] if text else []), *show])
+    crowd = read(gold, [*([text] if text else []), *show], scored)
     found = summarise(
         crowd.annotations,
         text=(text, crowd.fields[text]) if text else None,
         fields={name: crowd.fields[name] for name in show},
         gold=crowd.truth,
+        scored=crowd.scored,
         name=", ".join("standard input" if name == "-" else name for name in read.source),
         made={"command": command},
         progress=lambda what, done, total: read.progress(what, done, total, "steps"),

@@ -41,6 +41,7 @@ def summarise(
     text: tuple[str, Sequence[Any]] | None = None,
     fields: Mapping[str, Sequence[Any]] | None = None,
     gold: Any = None,
+    scored: Any = None,
     least_votes: int = LEAST_VOTES,
     least_probability: float = LEAST_PROBABILITY,
     conflict: float = CONFLICT,
@@ -61,6 +62,7 @@ def summarise(
     text : the name of what to read of an item, and the text of each, (N,)
     fields : what else to show of an item, by name, (N,) each; addresses of pictures are shown so
     gold : as in `compare`; scores what is likely true
+    scored : whose votes are predicted, as in `learn_crowd`
     least_votes, least_probability, conflict : as in `triage.status`: what is settled, and what is
         a conflict
     name : of the crowd, for the title
@@ -81,7 +83,7 @@ def summarise(
     from slencodings import __version__
 
     a = annotations.completed(reliability)
-    weighed = weigh(a, seed=seed, progress=lambda n, of: progress("learning", n, of))
+    weighed = weigh(a, scored=scored, seed=seed, progress=lambda n, of: progress("learning", n, of))
     todo = find_todo(weighed, Limits(least_votes, least_probability, conflict))
     columns = ItemColumns(text, fields or {}, as_truth(a, gold))
     first = np.concatenate([todo.few, todo.conflict])
@@ -93,7 +95,7 @@ def summarise(
         "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
         "annotators": describe_people(a, weighed, without, chosen),
         "labels": describe_labels(a, weighed, seed),
-        "compared": compare_encodings(a, seed, lambda n, of: progress("comparing", n, of)),
+        "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
         "next": describe_next(a, weighed, todo, to_ask(a, weighed), chosen),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }

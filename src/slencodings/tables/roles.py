@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -110,7 +111,7 @@ def choose_columns(
     """The reading with a column, columns or a number for each role: as given, the rest by name.
 
     What was chosen is said, and which columns are not `used` by anybody. With `trusted`, a column
-    of reliability that nobody asked for is not chosen: trust says that.
+    of reliability that nobody asked for is not chosen: that is learned.
     """
     given = {role: _meant(role, spec, names) for role, spec in reading.columns.items()}
     taken = [name for spec in given.values() for name in columns_of(spec)]
@@ -142,7 +143,11 @@ def choose_columns(
     if unused := [name for name in names if name not in taken]:
         say("note", f"not used: {listed(unused)}")
     if left is not None:
-        say("note", f"column {left!r} is not used: trust says how reliable annotators are")
+        say(
+            "note",
+            f"column {left!r} is not used: what annotators are worth is learned; "
+            f"--reliability {shlex.quote(left)} uses it",
+        )
     return reading
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,8 @@ def learn_crowd(
     Parameters
     ----------
     by_annotator, by_confidence : whether annotators, and levels of confidence, differ in worth
-    scored : whose votes are predicted, everybody's when absent: a list of annotators, or a mask
-        (M,) in the order of `annotations.annotators`. The others only help to predict them
+    scored : whose votes are predicted, everybody's when absent: some annotators, or a mask (M,)
+        in the order of `annotations.annotators`. The others only help to predict them
     ridge : how strongly to hold back each part of worth; chosen on held-out items when absent
     max_levels : if more values than these are stated, as many of their quantiles are the levels
     rng : a generator or the seed of one, for the order of votes and the items held out
@@ -227,7 +227,7 @@ def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_
     names = annotations.annotators.tolist()
     if scored is None:
         return np.ones(len(names), dtype=bool)
-    mask = np.asarray(scored)
+    mask = np.asarray(list(cast("set[Any]", scored)) if isinstance(scored, Set) else scored)
     if mask.dtype == bool and mask.shape == (len(names),):
         chosen = mask
     else:

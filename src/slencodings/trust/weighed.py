@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -41,13 +41,14 @@ class Weighed(NamedTuple):
 def weigh(
     annotations: Annotations,
     *,
+    scored: Any = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Weighed:
     """Weigh annotations by the reliability that came with them; else by what the crowd teaches.
 
-    Where no item has two annotations there is nothing to learn, and each is one count. `seed` and
-    `progress` are as in `learn_crowd`.
+    Where no item has two annotations there is nothing to learn, and each is one count. `scored`,
+    `seed` and `progress` are as in `learn_crowd`.
     """
     a = annotations
     if a.reliability is not None:
@@ -58,7 +59,7 @@ def weigh(
         evidence = crowd.evidence(a)._replace(votes=a.sums(weight))
         return _weighed(crowd, evidence, weight, reliability, "given")
     if np.any(np.bincount(a.item, minlength=1) > 1):
-        crowd = learn_crowd(a, rng=seed, progress=progress)
+        crowd = learn_crowd(a, scored=scored, rng=seed, progress=progress)
         skill = np.clip(np.nan_to_num(crowd.above_chance, nan=0.0), 0, 1)
         return _weighed(crowd, crowd.evidence(a), crowd.annotation_worth(a), skill, "learned")
     crowd, everybody = count_each(a), np.ones(len(a.annotators))
