@@ -28,7 +28,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def encode(sle: Sle, *args: str) -> tuple[list[dict[str, str]], str]:
-    run = sle("encode", *args, "-o", "out.csv")
+    run = sle("encode", *args, "-o", "out.csv", "--weigh", "stated")
     assert run.code == 0, run.err
     return rows("out.csv"), run.err
 

@@ -181,6 +181,18 @@ def test_a_large_table_is_learned_from_a_sample_and_that_is_said(
     assert 40 <= crowd_from_json(Path("crowd.json").read_text()).count.sum() < 160
 
 
+def test_a_large_table_in_which_no_item_is_shared_is_counted(
+    sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("slencodings.trust.learn_from_table.MOST_TO_LEARN_FROM", 159)
+    monkeypatch.setattr("slencodings.trust.learn_from_table.SAMPLED", 80)
+    table = skilled_table() | {"item": [f"i{q:03}" for q in range(160)]}
+    Path("crowd.csv").write_bytes(as_bytes(table))
+    run = sle("crowd.csv", "-o", "out.parquet")
+    assert "note     no annotations share an item with others" in run.err
+    assert pq.read_table("out.parquet")["uncertainty"].to_pylist() == [1 / 1.5] * 160
+
+
 def test_where_nothing_can_be_learned_each_annotation_is_one_count(sle: Sle):
     Path("lone.csv").write_text("item,annotator,label\na,u,yes\nb,v,no\n")
     run = sle("lone.csv", "-o", "out.parquet")
@@ -243,6 +255,7 @@ def test_a_column_of_reliability_is_left_alone_and_that_is_said(sle: Sle):
     crowd, said = learn(skilled_table())
     Path("crowd.csv").write_bytes(as_bytes(skilled_table() | {"reliability": [0.5] * 160}))
     run = sle("crowd.csv", "-o", "out.parquet")
+    assert run.code == 0, run.err
     assert (
         "note     column 'reliability' is not used: what annotators are worth is learned; --weigh "
         "stated uses it\n" in run.err
@@ -471,8 +484,8 @@ ONE_FOR_ALL = r"1, 2, 3; none came. Pass --confidence COLUMN, or one for all: --
         (
             "learned",
             "label,confidence",
-            "x,a,1 x,b,inf",
-            r"confidence must be finite.*inf at row 1",
+            "x,a,1 " * 30 + "x,b,inf",
+            r"confidence must be finite.*inf at row 30",
         ),
         ("crowd.json", "annotator,label,confidence", "x,ann,a,1 x,bob,z,2", UNKNOWN),
         ("crowd.json", "annotator,label", "x,ann,a x,bob,b", ONE_FOR_ALL),

@@ -17,7 +17,7 @@ from slencodings.tables.engines import LABEL, open_table, small, to_arrays
 from slencodings.tables.roles import Reading
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS, count_each, learn_crowd
-from slencodings.trust.sample import sample_items
+from slencodings.trust.sample import sample_any_items, sample_items
 
 # Fewer annotations that share items than these teach nothing that would hold for others.
 LEAST_TO_LEARN_FROM = 30
@@ -97,6 +97,9 @@ def _sampled(
         per_annotator=of_each,
         seed=seed,
     )
+    if not small(open_table(sample)[0].select(nw.len().alias("rows")))["rows"][0]:
+        # No item is shared, and how common labels are is all there is to see.
+        sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
     say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
     if frame.implementation.is_duckdb() and not isinstance(sample, Mapping):
         sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.

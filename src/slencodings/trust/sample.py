@@ -68,6 +68,17 @@ def sample_items(
     return give_back(sample, {"share": share, "per_annotator": per_annotator, "seed": seed})
 
 
+def sample_any_items(table: Any, *, item: str, share: float, seed: int = 0) -> Any:
+    """Take all annotations of some of the items, whoever gave how many."""
+    frame, give_back = open_table(table)
+    schema = frame.collect_schema()
+    frame = frame.with_columns(identifier(schema, item).alias(ITEM)).filter(~nw.col(ITEM).is_null())
+    items = frame.select(ITEM).unique().with_row_index("sle_at", order_by=ITEM)
+    taken = items.filter(_lot(nw.col("sle_at"), seed) < share).select(ITEM)
+    sample = frame.join(taken, on=ITEM, how="semi").select(*schema.names())
+    return give_back(sample, {"share": share, "seed": seed})
+
+
 def _shared_items(frame: Frame) -> Frame:
     """The items that several annotators share, with how many the least busy of these has."""
     # Who said something twice about an item has one of it.
