@@ -10,6 +10,7 @@ from slencodings.torch.losses import (
     soft_kl,
     vote_loss,
 )
+from slencodings.torch.multilabel import multilabel_kl_loss
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "SLEClassifier",
     "kl_loss",
     "mtlsl_loss",
+    "multilabel_kl_loss",
     "opinion_from_logits",
     "opinion_loss",
     "opinion_metrics",
