@@ -27,20 +27,28 @@ HOUSE = [
         ("arrays", "fusion.py", "many opinions to one", "opinion"),
         ("arrays", "divergence.py", "how far apart two Dirichlets are", ""),
         ("arrays", "annotations.py", "`Annotations`: who said what of which item", "opinion"),
+        ("arrays", "pairs.py", "`Pairs`: which of two is better", "annotations opinion"),
+        (
+            "arrays",
+            "multilabel.py",
+            "several labels at once: yes or no to each",
+            "annotations choices opinion",
+        ),
         ("arrays", "metrics.py", "scores", "annotations opinion"),
+        ("arrays", "ordered.py", "labels that have an order", "metrics opinion"),
         ("arrays", "confidence.py", "stated confidence to uncertainty", "annotations opinion"),
         ("arrays", "progress.py", "notes and bars for long work", ""),
         (
             "crowds",
             "tables/",
             "tables of annotations in any engine, to opinions and to arrays",
-            "annotations choices confidence opinion",
+            "annotations choices confidence opinion pairs",
         ),
         (
             "crowds",
             "aggregate/",
             "a crowd to one answer per item, one file a method",
-            "annotations choices opinion",
+            "annotations choices opinion pairs",
         ),
         (
             "crowds",
@@ -64,7 +72,8 @@ HOUSE = [
             "crowds",
             "evaluation/",
             "predictions scored, methods compared on held-out votes",
-            "aggregate annotations confidence divergence metrics opinion triage trust",
+            "aggregate annotations confidence divergence metrics opinion ordered pairs triage "
+            "trust",
         ),
         (
             "crowds",

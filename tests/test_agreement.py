@@ -17,9 +17,9 @@ from slencodings.aggregate.agreement import (
     Alpha,
     g_index,
     krippendorff_alpha,
-    pairwise_kappa,
     share_of_agreement,
 )
+from slencodings.aggregate.kappa import pairwise_kappa
 from slencodings.annotations import Annotations, leave_one_out
 from slencodings.choices import Level
 from slencodings.tables.arrays import from_table

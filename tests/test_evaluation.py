@@ -142,6 +142,7 @@ def test_probabilities_have_what_needs_no_uncertainty():
     rng = np.random.default_rng(1)
     a, said, gold = by_chance(rng, N=12, R=40), opinions(rng), rng.integers(0, 3, 12)
     strange, target = opinions(rng, 4), opinions(rng)
+    a = replace(a, ordered=True)
     whole = evaluate(said, a, gold, ood=strange, target=target)
     assert all(value is not None for value in whole.values())
     part = evaluate(said.probability, a, gold, ood=strange, target=target)
@@ -310,9 +311,10 @@ def test_what_is_not_defined_is_none():
 
     no_gold = {f"{x}_gold" for x in ("micro_f1", "macro_f1", "cross_entropy", "brier", "ece")}
     no_gold |= {"auroc_errors_gold", "auroc_errors_gold_probability"}
+    no_order = {"ranked_gold", "ranked_crowd", "steps_gold", "steps_crowd", "wasserstein"}
     nothing_else = {"auroc_ood", "auroc_ood_probability", "kl_forward", "kl_reverse"}
     no_errors = {"auroc_errors_crowd", "auroc_errors_crowd_probability"}
-    usual = no_gold | nothing_else
+    usual = no_gold | nothing_else | no_order
     said = encode([[0.8, 0.2], [0.4, 0.6]], [0.1, 0.2])
     assert undefined(said, [[2, 1], [3, 0]]) == usual
     assert undefined(said, [[2, 1], [0, 3]]) == usual | no_errors

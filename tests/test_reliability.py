@@ -9,7 +9,7 @@ from scipy.stats import beta
 from strategies import seeds
 
 from slencodings import alpha, check, discount, encode
-from slencodings.aggregate.agreement import pairwise_kappa, share_of_agreement
+from slencodings.aggregate import pairwise_kappa, share_of_agreement
 from slencodings.aggregate.reliability import (
     as_reliability,
     filter_by_reliability,

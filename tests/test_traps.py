@@ -19,6 +19,7 @@ What has nothing to go wrong here:
 
 import inspect
 import sys
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -104,7 +105,7 @@ OPTIONS = {
     "dawid_skene": EM | {"prior_strength": 0.5},
     "one_coin": EM | {"prior_strength": 0.5, "prior": "uniform"},
     "bcc": EM | {"prior_strength": 0.5, "types": 3, "rng": 1},
-    "shrunk_dawid_skene": EM | {"prior_strength": 0.5},
+    "shrunk_dawid_skene": EM | {"prior_strength": 0.5, "along_order": True},
     "mace": EM | {
         "method": "em", "n_restarts": 1, "theta_prior": (1.0, 2.0), "rng": 1,
         "initial": (np.full((5, 2), 0.5), np.full((5, 3), 1 / 3)),
@@ -112,7 +113,8 @@ OPTIONS = {
     "glad": EM,
     "wawa": {"ties": "first", "use_confidence": False},
     "zero_based_skill": {"n_iter": 1, "tol": 1.0, "ties": "first", "use_confidence": False},
-    "pairwise_kappa": {"max_pairs": 1},
+    "pairwise_kappa": {"max_pairs": 1, "weights": "quadratic"},
+    "severity": {"coverage": 0.5},
     "krippendorff_alpha": {"level": "ordinal", "bootstrap": 20, "coverage": 0.5, "rng": 1},
     "reliability_opinion": {"chance": True, "base_rate": 0.25, "prior_weight": 7.0},
     "filter_by_reliability": {"reliability": np.ones(5), "threshold": 0.1, "quantile": 0.8},
@@ -136,6 +138,7 @@ def outcome(name, options):
     rng = np.random.default_rng(0)
     item, who, y = (rng.integers(0, n, 60) for n in (20, 5, 3))
     a = make(item, who, y, uncertainty=rng.choice([0, 0.5], 60))
+    a = replace(a, ordered=name == "severity")
     if "rng" in options:
         options = options | {"rng": np.random.default_rng(options["rng"])}
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):

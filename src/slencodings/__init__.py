@@ -9,11 +9,15 @@ __version__ = "0.1.0"
 _MODULES = {
     "Annotations": "annotations",
     "Opinion": "opinion",
+    "Pairs": "pairs",
     "aggregate": "aggregate",
     "alpha": "opinion",
+    "at_least": "ordered",
     "check": "opinion",
     "compare": "evaluation",
+    "compare_pairs": "evaluation",
     "confidence": "confidence",
+    "credible_interval": "opinion",
     "dense": "tables",
     "describe_annotators": "annotators",
     "discount": "opinion",
@@ -31,6 +35,10 @@ _MODULES = {
     "fuse_weighted": "fusion",
     "maximize_uncertainty": "opinion",
     "metrics": "metrics",
+    "multi_label": "multilabel",
+    "multilabel": "multilabel",
+    "ordered": "ordered",
+    "pairs_from_table": "tables",
     "plot": "plot",
     "smooth": "opinion",
     "triage": "triage",
@@ -40,10 +48,10 @@ _MODULES = {
 }
 
 if TYPE_CHECKING:
-    from slencodings import aggregate, confidence, metrics, plot, triage, trust
+    from slencodings import aggregate, confidence, metrics, multilabel, ordered, plot, triage, trust
     from slencodings.annotations import Annotations
     from slencodings.annotators import describe_annotators
-    from slencodings.evaluation import compare, evaluate
+    from slencodings.evaluation import compare, compare_pairs, evaluate
     from slencodings.files import exports
     from slencodings.files.forms import weighted_rows
     from slencodings.fusion import (
@@ -54,17 +62,21 @@ if TYPE_CHECKING:
         fuse_weighted,
         unfuse,
     )
+    from slencodings.multilabel import multi_label
     from slencodings.opinion import (
         Opinion,
         alpha,
         check,
+        credible_interval,
         discount,
         encode,
         from_alpha,
         maximize_uncertainty,
         smooth,
     )
-    from slencodings.tables import dense, from_table, fuse_evidence, fuse_table
+    from slencodings.ordered import at_least
+    from slencodings.pairs import Pairs
+    from slencodings.tables import dense, from_table, fuse_evidence, fuse_table, pairs_from_table
 else:
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.
@@ -83,11 +95,15 @@ else:
 __all__ = [
     "Annotations",
     "Opinion",
+    "Pairs",
     "aggregate",
     "alpha",
+    "at_least",
     "check",
     "compare",
+    "compare_pairs",
     "confidence",
+    "credible_interval",
     "dense",
     "describe_annotators",
     "discount",
@@ -105,6 +121,10 @@ __all__ = [
     "fuse_weighted",
     "maximize_uncertainty",
     "metrics",
+    "multi_label",
+    "multilabel",
+    "ordered",
+    "pairs_from_table",
     "plot",
     "smooth",
     "triage",

@@ -26,6 +26,7 @@ class Annotations:
         nobody labelled are there too
     stated : float array (R,), confidence as it was stated, on any scale; None if nobody stated any
     reliability : float array (R,), in [0, 1], if it came with the annotations
+    ordered : whether `labels` stand in an order that means something, such as 1 to 5 stars
     """
 
     item: Codes
@@ -37,6 +38,7 @@ class Annotations:
     labels: NDArray[Any]
     stated: Floats | None = None
     reliability: Floats | None = None
+    ordered: bool = False
 
     @property
     def soft(self) -> bool:

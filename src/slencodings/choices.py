@@ -63,6 +63,10 @@ FixedTies: TypeAlias = Literal["soft", "first"]
 Alignment: TypeAlias = Literal["accuracy", "neg_rmse"]
 # What labels are: names, an order, numbers.
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+# How far apart two labels are: all alike, or by the square of the steps between them.
+KappaWeights: TypeAlias = Literal["none", "quadratic"]
+# How far apart two sets of labels are.
+SetDistance: TypeAlias = Literal["masi", "jaccard", "exact"]
 # How common labels are: learned along with the truth, or all alike.
 ClassPrior: TypeAlias = Literal["learned", "uniform"]
 # How MACE learns: by variational Bayes or by expectation maximisation.

@@ -41,7 +41,7 @@ def jsd(
             f"`base` of the logarithm must be finite and above 1; {base:g} came. "
             "Leave it out for the natural logarithm, or pass base=2."
         )
-    p, q = _pair(truth, prediction)
+    p, q = checked_pair(truth, prediction)
     # p / m, written so that the smallest number there is does not halve to nothing
     total = np.where(p + q > 0, p + q, 1)
     divergence = np.sum(_xlogy(p, 2 * p / total) + _xlogy(q, 2 * q / total), axis=-1) / 2
@@ -190,7 +190,7 @@ def cross_entropy(truth: ArrayLike, prediction: ArrayLike) -> Floats:
     >>> cross_entropy([[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
     array([0.69314718,        inf])
     """
-    p, q = _pair(truth, prediction)
+    p, q = checked_pair(truth, prediction)
     # Rounding may leave a certain label a hair above 1, and -0.0 would look odd.
     return 0.0 - np.sum(_xlogy(p, np.minimum(q, 1)), axis=-1)
 
@@ -203,7 +203,7 @@ def brier(truth: ArrayLike, prediction: ArrayLike) -> Floats:
     >>> brier([[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]])
     array([0., 2.])
     """
-    p, q = _pair(truth, prediction)
+    p, q = checked_pair(truth, prediction)
     return np.sum((p - q) ** 2, axis=-1)
 
 
@@ -217,7 +217,7 @@ def shares_right(truth: ArrayLike, prediction: ArrayLike) -> Floats:
     >>> shares_right([[1.0, 0.0], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]])
     array([0.5, 1. ])
     """
-    p, q = _pair(truth, prediction)
+    p, q = checked_pair(truth, prediction)
     return np.sum(top_shares(p) * top_shares(q), axis=-1)
 
 
@@ -231,7 +231,7 @@ def macro_f1(truth: ArrayLike, prediction: ArrayLike) -> float:
     >>> round(macro_f1(np.eye(3)[[0, 0, 1]], np.eye(3)[[0, 1, 1]]), 3)
     0.667
     """
-    p, q = (top_shares(x).reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
+    p, q = (top_shares(x).reshape(-1, x.shape[-1]) for x in checked_pair(truth, prediction))
     size = np.sum(p + q, axis=0)
     used = size > 0
     f1: Floats = 2 * np.sum(p * q, axis=0)[used] / size[used]
@@ -258,7 +258,7 @@ def calibration_error(truth: ArrayLike, prediction: ArrayLike, *, bins: int = 15
     """
     if bins < 1 or bins != int(bins):
         raise ValueError(f"`bins` must be a whole number of at least 1; {bins} came. 15 is usual.")
-    p, q = (x.reshape(-1, x.shape[-1]) for x in _pair(truth, prediction))
+    p, q = (x.reshape(-1, x.shape[-1]) for x in checked_pair(truth, prediction))
     top = np.max(q, axis=-1)
     gap = np.sum(p * top_shares(q), axis=-1) - top
     # Rounding may leave a certain label a hair above 1.
@@ -305,7 +305,7 @@ def top_shares(x: Floats) -> Floats:
 
 def _entropies(truth: ArrayLike, prediction: ArrayLike) -> list[Floats]:
     """H / log K of all items, a vector for each side."""
-    pair = [x.reshape(-1, x.shape[-1]) for x in _pair(truth, prediction)]
+    pair = [x.reshape(-1, x.shape[-1]) for x in checked_pair(truth, prediction)]
     N, K = pair[0].shape
     if N == 0:
         raise ValueError(
@@ -333,7 +333,8 @@ def _xlogy(x: Floats, y: Floats) -> Floats:
     return x * np.where(x > 0, _log(y), 0)
 
 
-def _pair(truth: ArrayLike, prediction: ArrayLike) -> tuple[Floats, Floats]:
+def checked_pair(truth: ArrayLike, prediction: ArrayLike) -> tuple[Floats, Floats]:
+    """Truth and prediction as probabilities (..., K), refused if they are none."""
     p, q = (np.asarray(x, dtype=float) for x in (truth, prediction))
     if p.shape != q.shape or p.ndim == 0 or p.shape[-1] == 0:
         raise ValueError(

@@ -225,6 +225,35 @@ def from_alpha(
     return Opinion((alpha - C * a) / S[..., None], prior_weight / S, a)
 
 
+def credible_interval(
+    opinion: Opinion, *, coverage: float = 0.95, prior_weight: float = 2.0
+) -> tuple[Floats, Floats]:
+    """Between which the probability of each label lies: two arrays (..., K), of NumPy.
+
+    Quantiles of Beta(alpha_k, sum(alpha) - alpha_k), which is what a Dirichlet says of one label;
+    both are P where the opinion is dogmatic.
+
+    Examples
+    --------
+    >>> low, high = credible_interval(encode(np.asarray([0.9, 0.1]), np.asarray(0.1)))
+    >>> low.round(2), high.round(2)
+    (array([0.66, 0.02]), array([0.98, 0.34]))
+    """
+    from scipy.special import betaincinv
+
+    if not 0 < coverage < 1:
+        raise ValueError(f"`coverage` must lie between 0 and 1; {coverage:g} came. 0.95 is usual.")
+    numbers = Opinion(*(np.asarray(x, dtype=float) for x in opinion))
+    P, alphas = numbers.probability, alpha(numbers, prior_weight=prior_weight)
+    rest = prior_weight / np.where(numbers.uncertainty > 0, numbers.uncertainty, 1)[..., None]
+    rest = rest - alphas
+    known = (numbers.uncertainty > 0)[..., None] & (alphas > 0) & (rest > 0)
+    a, b = np.where(known, alphas, 1), np.where(known, rest, 1)
+    tail = (1 - coverage) / 2
+    ends: list[Floats] = [np.where(known, betaincinv(a, b, x), P) for x in (tail, 1 - tail)]
+    return ends[0], ends[1]
+
+
 def check(opinion: Opinion) -> Opinion:
     """Return the opinion if it is one, and say what is wrong if not.
 

@@ -19,7 +19,7 @@ from slencodings.opinion import Codes, Floats
 # One million items with five annotations each have as many; at 200 to 300 bytes a pair, 3 GB.
 MAX_PAIRS = 10_000_000
 # What sums to one does so to rounding.
-_ONE = 1 - 1e-12
+ONE = 1 - 1e-12
 
 
 class Judgments(NamedTuple):
@@ -170,7 +170,7 @@ def share_of_agreement(annotations: Annotations) -> Floats:
     judged = judgments(annotations).shared()
     agreed = peer_agreement(judged, len(annotations.labels))
     M = len(annotations.annotators)
-    return _mean(
+    return weighted_mean(
         np.bincount(judged.annotator, agreed, M), np.bincount(judged.annotator, minlength=M)
     )
 
@@ -195,79 +195,6 @@ def g_index(annotations: Annotations) -> Floats:
     return p if K == 1 else (p - 1 / K) / (1 - 1 / K)
 
 
-def pairwise_kappa(annotations: Annotations, *, max_pairs: int = MAX_PAIRS) -> Floats:
-    """Each annotator's mean Cohen's kappa with their peers, (M,) (Hovy et al. 2013).
-
-    kappa_ij = (p_o - p_e) / (1 - p_e) on the items that i and j share, p_o the mean of y_i . y_j,
-    p_e the dot product of their mean labels;   the mean over j weighs by the number of items.
-
-    Two who gave one and the same label throughout (p_e = 1) never disagreed: kappa is 1. NaN for
-    those who share no item with anybody. Negative values stay: less agreement than by chance.
-    Takes memory for the pairs of judgments of an item; pairs with an annotator who is seen once
-    need none.
-
-    Examples
-    --------
-    >>> from slencodings import from_table
-    >>> table = {"item": [1, 1, 2, 2, 3, 3, 4, 4], "who": ["ann", "bob"] * 4,
-    ...          "label": [1, 1, 1, 1, 0, 0, 1, 0]}
-    >>> pairwise_kappa(from_table(table, item="item", annotator="who", label="label"))
-    array([0.5, 0.5])
-    """
-    judged, M, K = (
-        judgments(annotations).shared(),
-        len(annotations.annotators),
-        len(annotations.labels),
-    )
-    once = judged.once
-    total, weight = _kappa_with_strangers(judged, once, M, K)
-
-    seen = np.flatnonzero(~once).astype(np.int32 if len(once) < 2**31 else np.intp)
-    left, right = pairs(
-        judged.item[seen],
-        max_pairs=max_pairs,
-        instead="share_of_agreement and g_index need no pairs; or raise max_pairs.",
-    )
-    left, right = seen[left], seen[right]
-    who = judged.annotator[left] * M + judged.annotator[right]
-    both, of, n = np.unique(who, return_inverse=True, return_counts=True)
-    at_left, vote_left = judged.votes_of(left)
-    at_right, vote_right = judged.votes_of(right)
-    same = judged.value[vote_left] * judged.look_up(right[at_left], judged.label[vote_left])
-    p_o = np.bincount(of[at_left], same, len(both)) / n
-    # The labels that either gave, for each two annotators: nothing of size K x K.
-    label_left = of[at_left] * K + judged.label[vote_left]
-    label_right = of[at_right] * K + judged.label[vote_right]
-    cells, cell = np.unique(np.concatenate([label_left, label_right]), return_inverse=True)
-    a = np.bincount(cell[: len(label_left)], judged.value[vote_left], len(cells))
-    b = np.bincount(cell[len(label_left) :], judged.value[vote_right], len(cells))
-    p_e = np.bincount(cells // K, a * b, len(both)) / n**2
-    kappa = np.where(p_e < _ONE, (p_o - p_e) / np.where(p_e < _ONE, 1 - p_e, 1), 1.0)
-    for annotator in np.divmod(both, M):
-        total += np.bincount(annotator, n * kappa, M)
-        weight += np.bincount(annotator, n, M)
-    return _mean(total, weight)
-
-
-def _kappa_with_strangers(
-    judged: Judgments, once: NDArray[np.bool_], M: int, K: int
-) -> tuple[Floats, Floats]:
-    """Sums over pairs that share one item only because one of the two is seen only there.
-
-    Then p_o = p_e, so that kappa is 1 if both are sure of the same label and 0 if not: counts do.
-    """
-    sure = judged.value >= _ONE
-    row, key = judged.row[sure], judged.item[judged.row[sure]] * K + judged.label[sure]
-    cell = np.unique(key, return_inverse=True)[1]
-    same = np.where(once[row], np.bincount(cell)[cell] - 1.0, np.bincount(cell, once[row])[cell])
-    strangers = np.bincount(judged.item, once)[judged.item]
-    partners = np.where(once, judged.peers, strangers)
-    return (
-        np.bincount(judged.annotator[row], same, M).astype(float),
-        np.bincount(judged.annotator, partners, M).astype(float),
-    )
-
-
 class Alpha(NamedTuple):
     """Krippendorff's alpha and an interval for it, NaN if none was asked for."""
 
@@ -279,7 +206,7 @@ class Alpha(NamedTuple):
 def krippendorff_alpha(
     annotations: Annotations,
     *,
-    level: Level = "nominal",
+    level: Level | None = None,
     bootstrap: int = 0,
     coverage: float = 0.95,
     rng: np.random.Generator | None = None,
@@ -296,7 +223,7 @@ def krippendorff_alpha(
     Parameters
     ----------
     level : "nominal"; "ordinal", labels in the order of `annotations.labels`; or "interval",
-        labels that are numbers
+        labels that are numbers. When absent, "ordinal" for annotations that are `ordered`
     bootstrap : resamples of the items for an interval that holds `coverage` of them, from `rng`
 
     Examples
@@ -306,6 +233,8 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha(from_table(table, item="item", label="label")).alpha, 4)
     0.4444
     """
+    if level is None:
+        level = "ordinal" if annotations.ordered else "nominal"
     check_word("level", level, Level)
     if bootstrap and not isinstance(rng, np.random.Generator):
         raise ValueError(
@@ -417,5 +346,6 @@ def _numbers(labels: NDArray[Any]) -> Floats:
     return (z - np.min(z)) / max(float(np.ptp(z)), np.finfo(float).tiny)
 
 
-def _mean(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
+def weighted_mean(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
+    """Totals over their weights, NaN where there is none."""
     return np.where(weight > 0, total / np.where(weight > 0, weight, 1), np.nan)

@@ -7,7 +7,7 @@ import numpy as np
 from slencodings.aggregate import em
 from slencodings.aggregate.result import Aggregate, OnStep
 from slencodings.annotations import Annotations
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 
 # An annotator's accuracy is as strong as the crowd's once it is seen in so many annotations.
 _ACCURACY_OF_THE_CROWD = 30.0
@@ -24,6 +24,7 @@ def shrunk_dawid_skene(
     gold: em.Gold = None,
     use_confidence: bool = True,
     log_source: Floats | None = None,
+    along_order: bool = False,
     progress: OnStep | None = None,
 ) -> Aggregate:
     """Infer the truth and each annotator's confusions, shrunk to the crowd's, by EM.
@@ -32,8 +33,10 @@ def shrunk_dawid_skene(
     E_mcl ~ s X_mcl + sum_q w_q q_ic y_ql,   p = mean q
 
     X is what to expect of an annotator of whom only the accuracy is known (`expected_confusions`),
-    learned along with the rest. The arguments are those of `dawid_skene`; s is `prior_strength`.
-    `log_source` (N, K) is added to log q: what is known of each item besides its annotations.
+    learned along with the rest; `along_order`, by how many steps they tend to be off, where labels
+    have an order (`steps_from_truth`). The arguments are those of `dawid_skene`; s is
+    `prior_strength`. `log_source` (N, K) is added to log q: what is known of each item besides its
+    annotations.
 
     Returns
     -------
@@ -64,7 +67,9 @@ def shrunk_dawid_skene(
         return np.swapaxes((A.T @ q).reshape(M, K, K), 1, 2)
 
     def fit(q: Floats) -> Floats:
-        return confusions(mass(q), used, prior_strength)
+        heard = mass(q)
+        expected = steps_from_truth(heard) if along_order else expected_confusions(heard, used)
+        return confusions(heard, expected, prior_strength)
 
     def log_likelihood(E: Floats) -> tuple[Floats, float]:
         return A @ np.swapaxes(np.log(E), 1, 2).reshape(M * K, K), 0.0
@@ -90,16 +95,16 @@ def shrunk_dawid_skene(
     return Aggregate(learned.probability, accuracy, details | learned.details)
 
 
-def confusions(mass: Floats, used: Floats, strength: float) -> Floats:
+def confusions(mass: Floats, expected: Floats, strength: float) -> Floats:
     """What each annotator says (last) where a label is true, (M, K, K), none of it impossible.
 
     Parameters
     ----------
     mass : (M, K, K), how often each was heard to say a label where one is true, weighted
-    used : (M, K), how often each said a label
+    expected : (M, K, K), what to expect of each
     strength : of what is expected of them, in annotations of each true label
     """
-    total = mass + max(strength, em.FLOOR) * expected_confusions(mass, used)
+    total = mass + max(strength, em.FLOOR) * expected
     return total / np.sum(total, axis=2, keepdims=True)
 
 
@@ -127,6 +132,29 @@ def expected_confusions(mass: Floats, used: Floats) -> Floats:
     )
     slips = (1 - accuracy)[..., None] * (shared + own) / 2
     return np.where(wrong, slips, accuracy[..., None])
+
+
+def steps_from_truth(mass: Floats) -> Floats:
+    """What annotators say where labels have an order, (M, K, K): so many steps from the truth.
+
+    X_mcl ~ r_m(l - c),   r_m(d) = (D_md + s r(d)) / (E_md + s),   r(d) = D_d / E_d
+
+    D counts how often somebody said a label d steps above the true one and E how often that could
+    be, as there is such a label. So who is severe with one label is expected to be so with all.
+    """
+    M, K, _ = mass.shape
+    place = np.arange(K, dtype=np.intp)
+    step: Codes = np.subtract.outer(-place, -place) + K - 1
+    each = mass.reshape(M, K * K)
+    asked = np.repeat(np.sum(mass, axis=2), K, axis=1)
+    D, E = (np.stack([np.bincount(step.ravel(), x, 2 * K - 1) for x in y]) for y in (each, asked))
+    c = em.EXPECTED_ACCURACY
+    usual = np.full(2 * K - 1, (1 - c) / max(K - 1, 1))
+    usual[K - 1] = c
+    crowd = (np.sum(D, axis=0) + usual) / (np.sum(E, axis=0) + 1)
+    own = (D + _ACCURACY_OF_THE_CROWD * crowd) / (E + _ACCURACY_OF_THE_CROWD)
+    X = own[:, step]
+    return X / np.sum(X, axis=2, keepdims=True)
 
 
 def crowd_confusion(mass: Floats) -> Floats:

@@ -249,6 +249,13 @@ Ends = Annotated[
 Labels = Annotated[
     str | None, typer.Option(metavar="A,B,...", help="All possible labels, in their order.")
 ]
+Ordered = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOW,...,HIGH",
+        help="All possible labels, from lowest to highest, if they have an order, such as stars.",
+    ),
+]
 MergeCase = Annotated[
     bool,
     typer.Option("--merge-case", help="Labels that differ in case and spaces alone are one."),
@@ -330,6 +337,7 @@ def _reading(
     reliability: Number = None,
     confidence_scale: Ends = None,
     labels: Labels = None,
+    ordered: Ordered = None,
     merge_case: MergeCase = False,
     missing: IfIncomplete = "error",
     duplicates: IfDuplicate = "all",
@@ -354,12 +362,15 @@ def as_command(
     retyped = [p.replace(annotation=others.get(name, p.annotation)) for name, p in shared.items()]
 
     def command(**given: Any) -> None:
-        from slencodings.tables.roles import Reading
+        from slencodings.tables.roles import Reading, in_order
 
         typed = {name: given.pop(name) for name in shared}
-        scale = scale_of(typed.pop("confidence_scale"), learned=learned)
-        labels = words(typed.pop("labels"))
-        run(reading=Reading(**typed, labels=labels, confidence_scale=scale), **given)
+        typed["confidence_scale"] = scale_of(typed["confidence_scale"], learned=learned)
+        labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
+        run(
+            reading=Reading(**typed, labels=in_order(labels, ordered), ordered=ordered is not None),
+            **given,
+        )
 
     command.__doc__, command.__name__ = verb.__doc__, verb.__name__
     merged = [p for option in options for p in (retyped if option.name == "reading" else [option])]

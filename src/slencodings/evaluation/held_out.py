@@ -38,12 +38,13 @@ class Comparison:
         `joint_behind` is to `joint` what `behind` is to `votes`. `best`, `best_own` and
         `best_joint` say whether all paired intervals are above 0.
         `own` is None if there are not several annotators to tell apart, `joint` if labels are soft.
-        `brier` and `agreement` of what `votes` predicts; `uncertainty`, the mean over items;
-        `seconds` of a fit, without what a method before it had learned already; `converged`.
-        With gold: `accuracy` (labels that tie count in parts),
-        `_low`, `_high`, `macro_f1`; `truth`, the mean log-loss of the gold labels, with `_low`,
+        `brier` and `agreement` of what `votes` predicts; where labels are ordered also `ranked`,
+        the ranked probability score, and `steps` from its median to the vote; `uncertainty`, the
+        mean over items; `seconds` of a fit, without what a method before it had learned already;
+        `converged`. With gold: `accuracy` (labels that tie count in parts), `_low`, `_high`,
+        `macro_f1`; `truth`, the mean log-loss of the gold labels, with `_low`,
         `_high` and `best_truth`; `too_sure`, the mean probability of the likeliest label less
-        accuracy; with a soft truth `jsd` (root) and `nes`
+        accuracy; `truth_steps` where labels are ordered; with a soft truth `jsd` (root) and `nes`
     notes : what people should know besides, a sentence each
     about : sizes, folds, resamples and seed
     """
@@ -117,9 +118,10 @@ def compare(
         notes += [] if target.converged else [f"{name} did not converge"]
     counts = everything.counts * (fold >= 0)
     own, joint = len(a.annotators) > 1, not a.soft
-    rows = measure(targets, seconds, sums, counts, bootstrap, rng, own=own, joint=joint)
+    kept = {"own": own, "joint": joint, "ordered": a.ordered}
+    rows = measure(targets, seconds, sums, counts, bootstrap, rng, **kept)
     if truth is not None:
-        measure_gold(rows, list(targets.values()), truth, bootstrap, rng)
+        measure_gold(rows, list(targets.values()), truth, bootstrap, rng, ordered=a.ordered)
     about = About(
         annotations=len(a.item),
         items=len(a.items),

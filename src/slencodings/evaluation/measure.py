@@ -12,6 +12,7 @@ from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
 from slencodings.opinion import Floats
+from slencodings.ordered import absolute_error
 
 # Resamples that are in memory at a time.
 _AT_ONCE = 50
@@ -67,11 +68,13 @@ def measure(
     *,
     own: bool,
     joint: bool,
+    ordered: bool,
 ) -> list[Row]:
     """Rows of means and intervals, and who is behind whom, from scores added up by item.
 
     `sums` are (methods, S, N) over `counts` (S, N). Without `own` nothing is said of this
-    annotator, and without `joint` nothing of several votes together.
+    annotator, without `joint` nothing of several votes together, and unless labels are `ordered`
+    nothing of the steps between them.
     """
     scored = counts[0] > 0
     sums, counts = sums[:, :, scored], counts[:, scored]
@@ -98,6 +101,8 @@ def measure(
                 "joint": float(together.mean[i]) if joint else None,
                 "brier": float(mean[i, SCORES.index("brier")]),
                 "agreement": float(mean[i, SCORES.index("agreement")]),
+                "ranked": float(mean[i, SCORES.index("ranked")]) if ordered else None,
+                "steps": float(mean[i, SCORES.index("steps")]) if ordered else None,
                 "votes_low": ends[0].low,
                 "votes_high": ends[0].high,
                 "direct_low": ends[1].low,
@@ -127,6 +132,8 @@ def measure_gold(
     truth: Floats,
     bootstrap: int,
     rng: np.random.Generator,
+    *,
+    ordered: bool,
 ) -> None:
     """How right each method is where the truth is known; into the rows."""
     known = ~np.isnan(truth).any(axis=1)
@@ -148,6 +155,8 @@ def measure_gold(
         row["best_truth"] = lost.best(i)
         row["too_sure"] = float(p.max(axis=1).mean()) - row["accuracy"]
         row["macro_f1"] = metrics.macro_f1(truth, p)
+        if ordered:
+            row["truth_steps"] = float(np.mean(absolute_error(truth, p)))
         if soft:
             row["jsd"] = float(np.mean(metrics.jsd(truth, p, root=True)))
             row["nes"] = metrics.entropy_similarity(truth, p)

@@ -15,6 +15,7 @@ from slencodings.aggregate import Aggregate
 from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
+from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
 from slencodings.opinion import Floats, Opinion
 from slencodings.trust import learn_crowd
@@ -269,8 +270,14 @@ def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
     return _opinions(opinion, weight, c.base_rate, notes)
 
 
-def _learned_crowd(c: Learner) -> Fitted:
-    crowd = learn_crowd(c.sure, scored=c.scored)
+def _averaged(c: Learner) -> Fitted:
+    reader = Averaged.learn(c.sure)
+    return Fitted(reader, False, Target(reader.target(c.sure)))
+
+
+def _learned_crowd(c: Learner, *, as_names: bool = False) -> Fitted:
+    annotations = replace(c.sure, ordered=False) if as_names else c.sure
+    crowd = learn_crowd(annotations, scored=c.scored)
     votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
     target = Target(truth.probability, votes.uncertainty, True, crowd.converged)
     return Fitted(Readings(crowd), False, target)
@@ -314,6 +321,10 @@ def _stated(a: Annotations) -> bool:
     return a.stated is not None
 
 
+def _ordered(a: Annotations) -> bool:
+    return a.ordered
+
+
 METHODS = (
     _Row("majority vote", _majority, well_known=True),
     _Row("soft votes", _soft, well_known=True, pooled=True),
@@ -340,6 +351,8 @@ METHODS = (
         lambda c: _calibrated(c, SOURCES["kappa"]),
         lambda a: _ids(a) and _stated(a),
     ),
+    _Row("averaged numbers", _averaged, _ordered, well_known=True, pooled=True),
+    _Row("learned crowd, labels as names", lambda c: _learned_crowd(c, as_names=True), _ordered),
     _Row("learned crowd", _learned_crowd, well_known=True, pooled=True),
 )
 

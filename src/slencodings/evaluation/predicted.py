@@ -13,11 +13,12 @@ from slencodings.evaluation.methods import Fitted
 from slencodings.evaluation.predictors import crowd_habits
 from slencodings.evaluation.scores import dirichlet_log_loss
 from slencodings.opinion import Floats
+from slencodings.ordered import absolute_error, ranked_probability_score
 
 # What is scored of each method: log-losses of a vote by anybody, the same without the detour
 # through the crowd's habits, of a vote by this annotator, of several votes together; Brier score
-# and agreement.
-SCORES = ("votes", "direct", "own", "joint", "brier", "agreement")
+# and agreement; and where labels have an order, how far from the vote chances are, and the median.
+SCORES = ("votes", "direct", "own", "joint", "brier", "agreement", "ranked", "steps")
 LOSSES = SCORES[:4]
 
 
@@ -124,11 +125,11 @@ def score(predicted: Predicted, held_out: HeldOut) -> Floats:
         *(log_loss(y, x) for x in (p.votes, p.direct, p.own)),
         np.sum((p.votes - y) ** 2, axis=1),
         np.sum(y * metrics.top_shares(p.votes), axis=1),
+        ranked_probability_score(y, p.votes),
+        absolute_error(y, p.votes),
     ]
-    votes, direct, own, brier, agreement = (
-        sums_by(a.item[scored], x[scored], len(a.items)) for x in each
-    )
-    return np.stack([votes, direct, own, p.joint, brier, agreement])
+    votes, direct, own, *others = (sums_by(a.item[scored], x[scored], len(a.items)) for x in each)
+    return np.stack([votes, direct, own, p.joint, *others])
 
 
 def log_loss(y: Floats, p: Floats) -> Floats:

@@ -18,6 +18,8 @@ class Row(TypedDict):
     joint: float | None
     brier: float
     agreement: float
+    ranked: float | None
+    steps: float | None
     votes_low: float | None
     votes_high: float | None
     direct_low: float | None
@@ -45,6 +47,7 @@ class Row(TypedDict):
     truth_high: NotRequired[float | None]
     best_truth: NotRequired[bool]
     too_sure: NotRequired[float]
+    truth_steps: NotRequired[float]
     jsd: NotRequired[float]
     nes: NotRequired[float]
 

@@ -21,6 +21,7 @@ from slencodings.aggregate.em import gold_codes, safe_log
 from slencodings.annotations import Annotations
 from slencodings.divergence import kl_divergence
 from slencodings.opinion import Codes, Floats, Opinion, alpha, check
+from slencodings.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.triage import dissonance
 
 Scores: TypeAlias = dict[str, float | None]
@@ -58,7 +59,9 @@ def evaluate(
     | micro_f1_*, macro_f1_* | F1; micro is accuracy, macro the mean over labels that occur |
     | cross_entropy_*, brier_* | mean of - sum p log P (log-loss), of sum (p - P)^2 |
     | ece_* | calibration error of max P in 15 bins of equal width, p of that label as the truth |
+    | ranked_*, steps_* | ranked probability score and absolute error, where labels are ordered |
     | auroc_errors_*, auroc_errors_*_probability | does u, does 1 - max P, rank errors first |
+    | wasserstein | mean steps that probability is from the crowd's, where labels are ordered |
     | jsd, jsd_root | mean Jensen-Shannon divergence from the crowd, and of its root; base e |
     | nes, nec | entropy similarity and correlation with the crowd |
     | vote_log_loss | mean - log P of the votes, each on its own |
@@ -106,9 +109,9 @@ def evaluate(
         "items_crowd": int(voted.sum()),
         "items_gold": int(known.sum()),
         "votes": len(a.item),
-        **_labels("gold", np.eye(K)[codes[known]], _some(guess, known)),
-        **_labels("crowd", share, _some(guess, voted)),
-        **_crowd(share, guess.probability[voted]),
+        **_labels("gold", np.eye(K)[codes[known]], _some(guess, known), ordered=a.ordered),
+        **_labels("crowd", share, _some(guess, voted), ordered=a.ordered),
+        **_crowd(share, guess.probability[voted], ordered=a.ordered),
         **_vote_losses(a, votes[voted], _some(guess, voted), prior_weight),
         **_openness(guess.opinion),
         **_outside(guess, None if ood is None else _read("ood", ood, None, K)),
@@ -236,7 +239,7 @@ def _counted(votes: Any, probability: Any, spread: Any) -> tuple[Codes, Floats, 
     return n.astype(np.intp), P, s
 
 
-def _labels(name: str, truth: Floats, guess: _Predicted) -> dict[str, float]:
+def _labels(name: str, truth: Floats, guess: _Predicted, *, ordered: bool) -> dict[str, float]:
     """What compares with one truth (N, K), whether labels or shares of votes."""
     P = guess.probability
     right = metrics.shares_right(truth, P)
@@ -246,6 +249,8 @@ def _labels(name: str, truth: Floats, guess: _Predicted) -> dict[str, float]:
         f"cross_entropy_{name}": _mean(metrics.cross_entropy(truth, P)),
         f"brier_{name}": _mean(metrics.brier(truth, P)),
         f"ece_{name}": metrics.calibration_error(truth, P),
+        f"ranked_{name}": _mean(ranked_probability_score(truth, P)) if ordered else math.nan,
+        f"steps_{name}": _mean(absolute_error(truth, P)) if ordered else math.nan,
         **_ranked(f"auroc_errors_{name}", 1 - right, *_doubts(guess)),
     }
 
@@ -263,9 +268,10 @@ def _ranked(name: str, positive: Floats, u: Floats | None, low: Floats) -> dict[
     }
 
 
-def _crowd(share: Floats, P: Floats) -> dict[str, float]:
+def _crowd(share: Floats, P: Floats, *, ordered: bool) -> dict[str, float]:
     some = len(share) > 0
     return {
+        "wasserstein": _mean(wasserstein(share, P)) if ordered else math.nan,
         "jsd": _mean(metrics.jsd(share, P)),
         "jsd_root": _mean(metrics.jsd(share, P, root=True)),
         "nes": metrics.entropy_similarity(share, P) if some else math.nan,

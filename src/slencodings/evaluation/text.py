@@ -16,6 +16,7 @@ SPARE = (
     "uncertainty",
     "95 % interval",
     "direct",
+    "ranked score",
     "macro F1",
     "too sure by",
     "joint, behind the first",
@@ -27,6 +28,9 @@ _GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
     "nes": "NES",
 }
 _IF_ANY = {
+    "ranked score",
+    "steps off",
+    "steps from truth",
     "this annotator",
     "joint votes",
     "joint, behind the first",
@@ -57,12 +61,15 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
         ],
         "Brier": [number(row["brier"]) for row in rows],
         "agreement": [number(row["agreement"]) for row in rows],
+        "ranked score": [number(row["ranked"]) for row in rows],
+        "steps off": [number(row["steps"]) for row in rows],
         "uncertainty": [number(row["uncertainty"]) for row in rows],
         "seconds": [number(row["seconds"], 2) for row in rows],
         "log-loss of truth": [
             number(row.get("truth")) + "*" * row.get("best_truth", False) for row in rows
         ],
         "too sure by": [number(row.get("too_sure")) for row in rows],
+        "steps from truth": [number(row.get("truth_steps")) for row in rows],
         **{head: [number(row.get(name)) for row in rows] for name, head in _GOLD.items()},
     }
     shown = {head: cells for head, cells in table.items() if any(cells) or head not in _IF_ANY}

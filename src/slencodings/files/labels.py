@@ -25,6 +25,16 @@ MOST_VALUES = 5000
 MANY = 1000
 # Free text is longer than labels are, or hardly ever comes twice.
 LONG_TEXT, MANY_TEXTS = 60, 100
+# Usual words of scales, from lowest to highest; some of one of them have its order.
+SCALES = (
+    ("very low", "low", "medium", "high", "very high"),
+    ("very bad", "bad", "ok", "good", "very good"),
+    ("very poor", "poor", "fair", "good", "very good", "excellent"),
+    ("none", "mild", "moderate", "severe"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("very negative", "negative", "neutral", "positive", "very positive"),
+)
 RATINGS = re.compile("rating|score|grade|stars|likert|scale|level", re.IGNORECASE)
 
 
@@ -137,14 +147,35 @@ def _kind(label: str, answers: Answers) -> str | None:
         )
     if numbers and K > 2 and (min(numbers) == 1 or RATINGS.search(label)):
         low, high = f"{min(numbers):g}", f"{max(numbers):g}"
+        # What is written as 3.0 is a label 3.0.
+        in_order = sorted(values, key=float)
         return (
             f"{label!r} looks like a rating from {low} to {high}; each is taken for a name without "
-            f"an order. If it is how sure people are: --confidence {label}"
+            f"an order. If it has one: --ordered {_typed(in_order)}. If it is how sure people are: "
+            f"--confidence {label}"
+        )
+    if scale := _scale(values):
+        return (
+            f"{label!r} looks like a scale from {scale[0]} to {scale[-1]}; each is taken for a "
+            f"name without an order. If it has one: --ordered {_typed(scale)}"
         )
     length = sum(len(v) * n for v, n in zip(*answers, strict=True)) / max(1, sum(answers.counts))
     if not numbers and (length > LONG_TEXT or (K > MANY_TEXTS and sum(answers.counts) / 2 < K)):
         return f"{label!r} looks like free text ({many} different values); {other}"
     return f"{label!r} has {many} different values; {other}" if K > MANY else None
+
+
+def _scale(values: Sequence[str]) -> list[str]:
+    """Three values or more that are words of one scale, in its order; none if they are not."""
+    words = {" ".join(value.casefold().split()): value for value in values}
+    for scale in SCALES:
+        if 3 <= len(words) == len(values) and words.keys() <= set(scale):
+            return [words[word] for word in scale if word in words]
+    return []
+
+
+def _typed(labels: Sequence[str]) -> str:
+    return shlex.quote(",".join(labels))
 
 
 def _numbers(values: Sequence[str]) -> list[float]:

@@ -29,6 +29,7 @@ from slencodings.tables.engines import (
     probability,
     to_arrays,
 )
+from slencodings.tables.roles import in_order
 from slencodings.tables.rows import Reading, read_rows
 
 
@@ -43,15 +44,17 @@ def from_table(
     confidence_scale: Any = (0, 1),
     reliability: Any = None,
     labels: Sequence[Any] | None = None,
+    ordered: Sequence[Any] | None = None,
     missing: Missing = "error",
     duplicates: Duplicates = "all",
 ) -> Annotations:
     """Read a table into arrays, for methods that learn from the crowd as a whole.
 
-    The arguments are those of `fuse_table`. Rows without a label are left out and their items
-    stay; the others keep their order. What stands in the table of confidence is kept as `stated`,
-    and of reliability as `reliability`. With confidence_scale=None confidence is taken at its word
-    if all of it lies in [0, 1], else there is no uncertainty.
+    The arguments are those of `fuse_table`; in the place of `labels`, `ordered` names them from
+    lowest to highest and says that they have this order. Rows without a label are left out and
+    their items stay; the others keep their order. What stands in the table of confidence is kept as
+    `stated`, and of reliability as `reliability`. With confidence_scale=None confidence is taken at
+    its word if all of it lies in [0, 1], else there is no uncertainty.
 
     Examples
     --------
@@ -68,7 +71,8 @@ def from_table(
         confidence=confidence,
         confidence_scale=confidence_scale,
         reliability=reliability,
-        labels=labels,
+        labels=in_order(labels, ordered),
+        ordered=ordered is not None,
         missing=missing,
         duplicates=duplicates,
     )
@@ -95,8 +99,8 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
     arrays = to_arrays(spoken.select(ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY))
     order = np.argsort(arrays[ROW])
-    in_order = {name: values[order] for name, values in arrays.items()}
-    if any(np.isnan(in_order[c].astype(float)).any() for c in ("sle_i", y[0])):
+    sorted_rows = {name: values[order] for name, values in arrays.items()}
+    if any(np.isnan(sorted_rows[c].astype(float)).any() for c in ("sle_i", y[0])):
         raise ValueError(
             "a lazy table must give the same rows each time it is read; this one does not, as a "
             "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
@@ -104,27 +108,28 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     who = np.zeros(len(order), dtype=np.intp)
     if annotator is not None:
         nobody = len(annotators)
-        who = np.nan_to_num(in_order["sle_m"].astype(float), nan=nobody).astype(np.intp)
+        who = np.nan_to_num(sorted_rows["sle_m"].astype(float), nan=nobody).astype(np.intp)
         if (who == nobody).any():
             annotators = np.asarray([*annotators, None], dtype=object)
-    u, stated = in_order[UNCERTAINTY].astype(float), None
+    u, stated = sorted_rows[UNCERTAINTY].astype(float), None
     if reading.confidence is not None:
-        stated = _trusted(in_order[STATED].astype(float), scale)
+        stated = _trusted(sorted_rows[STATED].astype(float), scale)
         if scale is None:
             literal = np.all((stated >= 0) & (stated <= 1))
             u = 1 - stated if literal else np.zeros(len(stated))
     return Annotations(
-        item=in_order["sle_i"].astype(np.intp),
+        item=sorted_rows["sle_i"].astype(np.intp),
         annotator=who,
-        y=np.stack([in_order[c] for c in y], axis=-1)
+        y=np.stack([sorted_rows[c] for c in y], axis=-1)
         if rows.soft
-        else in_order["sle_y"].astype(np.intp),
+        else sorted_rows["sle_y"].astype(np.intp),
         uncertainty=u,
         items=items,
         annotators=annotators,
         labels=_names(rows.labels),
         stated=stated,
-        reliability=None if reading.reliability is None else in_order[RELIABILITY].astype(float),
+        reliability=None if reading.reliability is None else sorted_rows[RELIABILITY].astype(float),
+        ordered=reading.ordered,
     )
 
 

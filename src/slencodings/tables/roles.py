@@ -42,6 +42,7 @@ class Reading:
     confidence_scale : as in `fuse_table`, (0, 1) if not said; of files also "calibrated"
     base_rate : K columns, or one of lists, where base rates are given by row
     labels, missing, duplicates : as in `fuse_table`
+    ordered : whether labels stand in an order that means something
     format, question, encoding, sheet : of files, if their names and content do not tell; see
         `sle encode --help`
     merge_case : of files, whether labels that differ in case and spaces alone are one
@@ -57,6 +58,7 @@ class Reading:
     confidence_scale: Any = None
     base_rate: str | Sequence[str] | None = None
     labels: Sequence[Any] | None = None
+    ordered: bool = False
     missing: Missing = "error"
     duplicates: Duplicates = "all"
     format: Format | None = None
@@ -82,6 +84,18 @@ class Reading:
             if role not in NUMBERS or isinstance(spec, str)
             for name in (cast("list[Any]", spec) if isinstance(spec, list) else [spec])
         ]
+
+
+def in_order(labels: Sequence[Any] | None, ordered: Sequence[Any] | None) -> Sequence[Any] | None:
+    """The possible labels, given as such or from lowest to highest; not as both."""
+    if ordered is None:
+        return labels
+    if labels is not None:
+        raise ValueError(
+            "`ordered` names all possible labels, from lowest to highest; "
+            f"{len(labels)} came as `labels` too. Leave those out."
+        )
+    return ordered
 
 
 def find_columns(names: Sequence[str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from slencodings.torch.losses import (
     soft_kl,
     vote_loss,
 )
+from slencodings.torch.multilabel import multilabel_kl_loss
 from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
@@ -29,6 +30,7 @@ __all__ = [
     "kl_loss",
     "learn_in_rounds",
     "mtlsl_loss",
+    "multilabel_kl_loss",
     "opinion_from_logits",
     "opinion_loss",
     "opinion_metrics",

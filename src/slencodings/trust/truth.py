@@ -22,6 +22,13 @@ FOLDS = 4
 _ROUGHLY = 1e-4
 
 
+class Shrinking(NamedTuple):
+    """How strongly confusions are held to what is expected, and whether that follows the order."""
+
+    strength: float
+    along_order: bool
+
+
 class TruthModel(NamedTuple):
     """How common each truth is, and what people say where it holds.
 
@@ -86,16 +93,21 @@ def learn_truth(
     # A few items choose as well as many.
     sample = p.rows((rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item])
     sampled = Groups.of(sample.item)
-    best = (np.inf, _STRENGTHS[0], _CORRELATIONS[0])
-    for strength in _STRENGTHS:
-        said = _Said.learn(sample, fold[sample.item], strength)
+    shrinkings = [
+        Shrinking(strength, along_order)
+        for along_order in ((False, True) if p.ordered else (False,))
+        for strength in _STRENGTHS
+    ]
+    best = (np.inf, shrinkings[0], _CORRELATIONS[0])
+    for shrinking in shrinkings:
+        said = _Said.learn(sample, fold[sample.item], shrinking)
         for correlation in _CORRELATIONS:
-            best = min(best, (said.loss(sampled, correlation), strength, correlation))
-    _, strength, correlation = best
-    found = _dawid_skene(annotations, strength)
+            best = min(best, (said.loss(sampled, correlation), shrinking, correlation))
+    _, shrinking, correlation = best
+    found = _dawid_skene(annotations, shrinking)
     prior, crowd = found["prior"], found["crowd"]
     model = TruthModel(prior, found["confusion"], crowd, crowd, correlation)
-    said = _Said.learn(p, fold[p.item], strength)
+    said = _Said.learn(p, fold[p.item], shrinking)
     return model, said.truth(Groups.of(p.item), correlation)
 
 
@@ -114,12 +126,12 @@ class _Said(NamedTuple):
     fold: Codes
 
     @classmethod
-    def learn(cls, a: Annotations, fold: Codes, strength: float) -> _Said:
+    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking) -> _Said:
         shape = len(a.item), len(a.labels)
         said = cls(np.zeros(shape), np.zeros(shape), fold)
         for f in range(FOLDS):
             test = fold == f
-            taught = _dawid_skene(a.rows(~test), strength, tol=_ROUGHLY)
+            taught = _dawid_skene(a.rows(~test), shrinking, tol=_ROUGHLY)
             said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught["confusion"]))
             said.log_prior[test] = em.safe_log(taught["prior"])
         return said
@@ -143,5 +155,12 @@ class _Said(NamedTuple):
         return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
 
 
-def _dawid_skene(a: Annotations, strength: float, tol: float = 1e-5) -> dict[str, Any]:
-    return shrunk_dawid_skene(a, prior_strength=strength, use_confidence=False, tol=tol).details
+def _dawid_skene(a: Annotations, shrinking: Shrinking, tol: float = 1e-5) -> dict[str, Any]:
+    found = shrunk_dawid_skene(
+        a,
+        prior_strength=shrinking.strength,
+        along_order=shrinking.along_order,
+        use_confidence=False,
+        tol=tol,
+    )
+    return found.details

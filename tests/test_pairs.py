@@ -1,0 +1,236 @@
+"""Which of two is better: tables of comparisons, Bradley-Terry, and opinions on pairs."""
+
+import math
+
+import choix
+import numpy as np
+import pytest
+from crowds import make
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import assert_is_opinion, one_in, seeds
+
+from slencodings import compare_pairs, pairs_from_table
+from slencodings.aggregate import bradley_terry
+from slencodings.aggregate.bradley_terry import MOST_LINKED
+from slencodings.pairs import LABELS, Pairs
+
+TABLE = {"left": ["x", "y", "x"], "right": ["y", "z", "z"], "won": ["x", "tie", "z"]}
+COLUMNS = {"left": "left", "right": "right", "winner": "won"}
+
+
+def games(rng, *, P=5, M=3, R=120, side=0.0, tie=-math.inf, judges=None):
+    """Comparisons drawn from the model itself, and the scores behind them."""
+    score, d = rng.normal(0, 1.5, P), np.ones(M) if judges is None else np.asarray(judges)
+    left = rng.integers(0, P, R)
+    right = (left + rng.integers(1, P, R)) % P
+    who = rng.integers(0, len(d), R)
+    x = d[who] * (score[left] - score[right]) + side
+    odds = np.stack([np.exp(x / 2), np.full(R, np.exp(tie)), np.exp(-x / 2)], axis=1)
+    y = (rng.random(R)[:, None] > np.cumsum(odds / odds.sum(1, keepdims=True), axis=1)).sum(1)
+    return of(left, right, who, np.minimum(y, 2), P=P, M=len(d)), score
+
+
+def of(left, right, who, y, *, P, M):
+    keys, item = np.unique(np.stack([left, right], 1), axis=0, return_inverse=True)
+    a = make(item.ravel(), who, y, N=len(keys), M=M, K=3)
+    a = type(a)(**{**vars(a), "labels": np.asarray(LABELS, dtype=object)})
+    return Pairs(a, keys[:, 0], keys[:, 1], np.arange(P))
+
+
+def swapped(pairs):
+    """The same comparisons with the sides changed over."""
+    a = pairs.annotations
+    return pairs._replace(
+        annotations=type(a)(**{**vars(a), "y": 2 - a.y}), left=pairs.right, right=pairs.left
+    )
+
+
+# Bradley and Terry
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_equal_choix(seed):
+    pairs, _ = games(np.random.default_rng(seed), R=60)
+    a = pairs.annotations
+    left, right = pairs.left[a.item], pairs.right[a.item]
+    won = [(i, j) if k == 0 else (j, i) for i, j, k in zip(left, right, a.y, strict=True)]
+    # choix knows no sides, so both placings of every game are shown.
+    both = of(
+        np.r_[left, right], np.r_[right, left], np.r_[a.annotator, a.annotator],
+        np.r_[a.y, 2 - a.y], P=5, M=3,
+    )  # fmt: skip
+    # It holds back alpha times the squares, which are over 2 in a normal.
+    expected = choix.opt_pairwise(5, won + won, alpha=1 / 2.0**2 / 2, method="BFGS")
+    found = bradley_terry(both, spread=2.0, judge_spread=0.0)
+    np.testing.assert_allclose(found.score, expected - expected.mean(), atol=1e-3)
+    np.testing.assert_allclose(found.side, 0, atol=1e-3)
+
+
+@one_in(5)
+@given(seeds, st.booleans())
+def test_changing_sides_changes_the_side_alone(rng, ties):
+    pairs, _ = games(rng, R=60, side=1.0, tie=-0.5 if ties else -math.inf)
+    one, other = (bradley_terry(x, spread=1.5, judge_spread=0.5) for x in (pairs, swapped(pairs)))
+    np.testing.assert_allclose(other.score, one.score, atol=5e-3)
+    np.testing.assert_allclose(other.side, -one.side, atol=5e-3)
+    np.testing.assert_allclose(
+        other.opinion.probability, one.opinion.probability[:, ::-1], atol=5e-3
+    )
+
+
+@one_in(5)
+@given(seeds, st.booleans())
+def test_opinions_on_pairs_are_opinions_and_chances_sum_to_one(rng, ties):
+    pairs, _ = games(rng, R=30, tie=0.0 if ties else -math.inf)
+    found = bradley_terry(pairs, spread=1.5, judge_spread=0.5)
+    assert_is_opinion(found.opinion)
+    np.testing.assert_allclose(found.predict(pairs).sum(1), 1)
+    better = found.score[pairs.left] > found.score[pairs.right]
+    np.testing.assert_array_equal(found.opinion.probability[:, 0] > 0.5, better)
+
+
+def test_a_side_that_is_favoured_is_taken_out_of_scores():
+    rng = np.random.default_rng(0)
+    pairs, score = games(rng, R=1500, side=1.2)
+    found = bradley_terry(pairs, spread=1.5, judge_spread=0.5)
+    assert found.side.mean() == pytest.approx(1.2, abs=0.3)
+    np.testing.assert_allclose(found.score, score - score.mean(), atol=0.5)
+
+
+def test_who_does_not_look_is_found_and_all_alike_are_not_told_apart():
+    rng = np.random.default_rng(1)
+    found = bradley_terry(games(rng, R=900, judges=[2.0, 2.0, 0.0])[0])
+    assert found.judge_spread > 0
+    assert found.discrimination.argmin() == 2
+    assert found.discrimination[2] < 0.6 < found.discrimination[0]
+
+
+def test_intervals_of_scores_hold_what_they_say():
+    inside = []
+    for seed in range(30):
+        pairs, score = games(np.random.default_rng(seed), P=6, R=200)
+        found = bradley_terry(pairs, spread=1.5, judge_spread=0.0)
+        gap = found.score[0] - found.score[1] - (score[0] - score[1])
+        inside.append(abs(gap) < 2 * 1.96 * max(found.deviation[0], found.deviation[1]))
+    assert np.mean(inside) > 0.8
+
+
+def test_more_comparisons_make_surer_opinions():
+    rng = np.random.default_rng(2)
+    pairs, _ = games(rng, R=100)
+    a = pairs.annotations
+    more = pairs.rows(np.tile(np.arange(len(a.item)), 4))
+    few, many = (bradley_terry(x, spread=1.5, judge_spread=0.0) for x in (pairs, more))
+    assert (many.deviation < few.deviation).all()
+    assert many.opinion.uncertainty.mean() < 0.6 * few.opinion.uncertainty.mean()
+
+
+def test_options_that_nobody_judged_are_unknown():
+    pairs, _ = games(np.random.default_rng(0), R=40)
+    lonely = pairs._replace(
+        options=np.arange(7), left=np.r_[pairs.left, 5], right=np.r_[pairs.right, 6]
+    )
+    items = np.arange(len(lonely.left))
+    a = pairs.annotations
+    lonely = lonely._replace(annotations=type(a)(**{**vars(a), "items": items}))
+    found = bradley_terry(lonely, spread=1.5, judge_spread=0.0)
+    assert found.deviation[5] == pytest.approx(1.5)
+    assert found.opinion.probability[-1, 0] == pytest.approx(0.5)
+    assert found.opinion.uncertainty[-1] > found.opinion.uncertainty[:-1].max()
+
+
+def test_always_the_same_answer_has_an_end():
+    left = np.zeros(30, int)
+    found = bradley_terry(of(left, left + 1, left, left, P=2, M=1))
+    assert np.isfinite(found.score).all()
+    assert found.opinion.probability[0, 0] > 0.5
+
+
+def test_bad_input_is_refused():
+    pairs, _ = games(np.random.default_rng(0), R=10)
+    a = pairs.annotations
+    with pytest.raises(ValueError, match="labels of pairs must be left, tie, right"):
+        bradley_terry(pairs._replace(annotations=make(a.item, a.annotator, a.y)))
+    with pytest.raises(ValueError, match="at least one comparison; none came"):
+        bradley_terry(pairs.rows(np.zeros(10, dtype=bool)))
+    with pytest.raises(ValueError, match="`spread` must be a finite standard deviation, above"):
+        bradley_terry(pairs, spread=0.0)
+    with pytest.raises(ValueError, match=r"`judge_spread` must be .* at least"):
+        bradley_terry(pairs, judge_spread=-1.0)
+    many = np.arange(MOST_LINKED + 1)
+    chain = of(many, many + 1, 0 * many, 0 * many, P=len(many) + 1, M=1)
+    with pytest.raises(ValueError, match=r"at most 3,000 options .* 3,002 came"):
+        bradley_terry(chain, spread=1.0, judge_spread=0.0)
+
+
+# Tables
+
+
+def test_a_table_of_comparisons_is_read_with_winners_by_name_and_by_side():
+    table = TABLE | {"who": ["ann", "bob", "ann"], "ask": ["p", "p", "q"]}
+    pairs = pairs_from_table(table, **COLUMNS, annotator="who", item="ask")
+    a = pairs.annotations
+    assert a.items.tolist() == ["p | x | y", "p | y | z", "q | x | z"]
+    assert a.labels[a.y].tolist() == ["left", "tie", "right"]
+    assert a.annotators.tolist() == ["ann", "bob"]
+    assert pairs.options.tolist() == ["x", "y", "z"]
+    assert pairs.prompts is not None
+    assert pairs.prompts.tolist() == ["p", "p", "q"]
+
+
+@pytest.mark.parametrize(
+    ("word", "label"),
+    [
+        ("Left", "left"),
+        ("model_a", "left"),
+        ("B", "right"),
+        ("tie (bothbad)", "tie"),
+        (" y", "right"),
+    ],
+)
+def test_words_for_who_won(word, label):
+    pairs = pairs_from_table({"left": ["x"], "right": ["y"], "won": [word]}, **COLUMNS)
+    assert pairs.annotations.labels[pairs.annotations.y].tolist() == [label]
+
+
+def test_a_comparison_without_a_winner_is_no_vote_and_its_pair_stays():
+    pairs = pairs_from_table(TABLE | {"won": ["x", None, float("nan")]}, **COLUMNS)
+    assert len(pairs.annotations.item) == 1
+    assert len(pairs.annotations.items) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"won": ["x", "1", "2"]}, r"must say who won, .*; 2 of 3 rows do not, first '1' in row 1"),
+        ({"left": ["x", None, "x"]}, r"'left' must say what was compared .*; 1 of 3 do not"),
+        ({"right": ["y", "y", "z"]}, r"1 of 3 rows compare one with itself, first 'y' in row 1"),
+    ],
+)
+def test_bad_tables_are_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        pairs_from_table(TABLE | change, **COLUMNS)
+
+
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="there is no column 'winner'"):
+        pairs_from_table(TABLE, left="left", right="right", winner="winner")
+
+
+# Held-out judgments
+
+
+def test_scores_predict_judgments_that_votes_on_the_pair_cannot():
+    pairs, _ = games(np.random.default_rng(0), P=8, R=150, side=0.8)
+    rows = compare_pairs(pairs, folds=2, bootstrap=50)
+    names = [row.method for row in rows]
+    assert names[0].startswith("Bradley-Terry")
+    assert names[-1] in ("how common", "votes on the pair")
+    assert rows[0].behind == rows[0].behind_low == rows[0].behind_high == 0
+    assert rows[-1].behind_low > 0
+
+
+def test_folds_must_fit():
+    with pytest.raises(ValueError, match="`folds` must be at least 2 and at most the judgments, 3"):
+        compare_pairs(pairs_from_table(TABLE, **COLUMNS), folds=1)
