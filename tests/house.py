@@ -86,7 +86,7 @@ HOUSE = [
             "people",
             "files/",
             "files, folders, addresses and exports, in and out, all or nothing",
-            "annotations choices confidence opinion progress tables trust",
+            "aggregate annotations choices confidence opinion pairs progress tables trust",
         ),
         (
             "people",
