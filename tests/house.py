@@ -86,7 +86,7 @@ HOUSE = [
             "people",
             "files/",
             "files, folders, addresses and exports, in and out, all or nothing",
-            "annotations choices confidence opinion progress tables trust",
+            "aggregate annotations choices confidence opinion pairs progress tables trust",
         ),
         (
             "people",
@@ -136,4 +136,6 @@ def between_marks(text: str) -> str:
 
 if __name__ == "__main__":
     text = CONTRIBUTING.read_text()
-    CONTRIBUTING.write_text(text.replace(between_marks(text), as_markdown()))
+    # By the marks, as what is between them may be nothing.
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    CONTRIBUTING.write_text(before + BEGIN + as_markdown() + END + after)

@@ -62,7 +62,7 @@ def table(head: str, values: list[str]) -> list[str]:
         ("label", ["high", "low", "cat"], r""),
         ("label", ["0", "1", "2"], r""),
         ("label", ["1", "2"], r""),
-        ("label", ["a;b", "b;c", "a", "a;b;c"], r"such as 'a;b', .*--format several .* a, b, c"),
+        ("label", ["a;b", "b;c", "a", "a;b;c"], r"such as 'a;b', .*--multi ';' .* a, b, c"),
         ("label", ['"a, b"', '"a, c"', '"b, c"', '"a, b, c"'], r"a yes or no to each of a, b, c"),
         ("label", ['"[""a"", ""b""]"', '"[""b""]"', '"[""a""]"'], r"to each of a, b"),
         ("label", ['"yes, but"', '"no, but"'], r""),
@@ -123,7 +123,7 @@ def test_lists_of_one_label_are_labels_and_lists_of_several_say_what_to_type(sle
     )
     told = refused(sle, many)
     assert 'lists of several came, such as ["a", "b"]' in told
-    assert "ask for a yes or no to each label: --format several" in told
+    assert "ask for a yes or no to each label: --multi ," in told
     found, told = encode(sle, many, "--format", "several")
     assert [row["item"] for row in found] == ["1 / a", "1 / b", "2 / a", "2 / b"]
     assert [row["probability_yes"] > "0.9" for row in found] == [False, True, False, False]

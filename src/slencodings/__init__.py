@@ -40,6 +40,7 @@ _MODULES = {
     "ordered": "ordered",
     "pairs_from_table": "tables",
     "plot": "plot",
+    "preference_rows": "files.preferences",
     "smooth": "opinion",
     "triage": "triage",
     "trust": "trust",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from slencodings.evaluation import compare, compare_pairs, evaluate
     from slencodings.files import exports
     from slencodings.files.forms import weighted_rows
+    from slencodings.files.preferences import preference_rows
     from slencodings.fusion import (
         fuse,
         fuse_average,
@@ -126,6 +128,7 @@ __all__ = [
     "ordered",
     "pairs_from_table",
     "plot",
+    "preference_rows",
     "smooth",
     "triage",
     "trust",

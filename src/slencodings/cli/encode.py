@@ -29,6 +29,8 @@ def encode(
     keep: o.Keep = None,
     *,
     reading: Reading,
+    pairwise: o.Pairwise = None,
+    scores: o.ScoresOut = None,
     weigh: o.Weigh = None,
     asked: o.Asked = "votes",
     save_crowd: o.SaveCrowd = None,
@@ -47,8 +49,30 @@ def encode(
     confidence, reliability) and what was found is said. What annotations are worth is learned from
     the crowd itself; --weigh stated takes it from these columns. With --into, the annotations are
     added to evidence that is kept, and opinions are of all that is in it; it may itself be IN.
+    With --pairwise, rows compare two, and OUT has the better and the other of every pair.
     """
     _check_output(target, into, again)
+    if scores is not None and pairwise is None:
+        raise typer.BadParameter("it is for `--pairwise LEFT,RIGHT,WINNER`.", param_hint="--scores")
+    if pairwise is not None:
+        others = {"--into": into, "--keep": keep, "--weigh": weigh, "--save-crowd": save_crowd}
+        others |= {"--smoothing": smoothing, "--form": form, "--multi": reading.multi}
+        others |= {"--engine": None if engine == "duckdb" else engine, "--labels": reading.labels}
+        _refuse(others, "--pairwise")
+        with notes(quiet, verbose) as (say, _):
+            from slencodings.files.preferences import encode_pairs
+
+            encode_pairs(
+                source,
+                target or "-",
+                o.words(pairwise) or [],
+                reading,
+                scores=scores,
+                seed=seed or 0,
+                csv_style=csv_style,
+                say=say,
+            )
+        return
     _check_engine(
         engine,
         {"--master": master, "--patience": patience},
@@ -138,6 +162,15 @@ def _check_output(target: str | None, into: str | None, again: bool) -> None:
         )
     if again and into is None:
         raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
+
+
+def _refuse(given: dict[str, Any], other: str) -> None:
+    """Refuse options that make no sense beside another."""
+    for option, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(
+                f"it is not for `{other}`. Leave one of them out.", param_hint=option
+            )
 
 
 def _check_engine(engine: Engine, spark: dict[str, Any], alone: dict[str, Any]) -> None:

@@ -256,6 +256,28 @@ Ordered = Annotated[
         help="All possible labels, from lowest to highest, if they have an order, such as stars.",
     ),
 ]
+Multi = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SEPARATOR",
+        help="What parts the labels where people choose several, such as ';' (lists of JSON need "
+        "none, any will do): a yes or no to each label.",
+    ),
+]
+Pairwise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LEFT,RIGHT,WINNER",
+        help="Columns of rows that compare two: what stood left, what stood right, and which won "
+        "(its name, or left, right or tie). OUT is for preference trainers.",
+    ),
+]
+ScoresOut = Annotated[
+    str | None,
+    typer.Option(
+        "--scores", metavar="FILE", help="With --pairwise: write the score of each option, too."
+    ),
+]
 MergeCase = Annotated[
     bool,
     typer.Option("--merge-case", help="Labels that differ in case and spaces alone are one."),
@@ -338,6 +360,7 @@ def _reading(
     confidence_scale: Ends = None,
     labels: Labels = None,
     ordered: Ordered = None,
+    multi: Multi = None,
     merge_case: MergeCase = False,
     missing: IfIncomplete = "error",
     duplicates: IfDuplicate = "all",

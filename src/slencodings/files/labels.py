@@ -99,7 +99,7 @@ def one_of_lists(relation: Relation, label: Any) -> Relation:
         raise ValueError(
             f"column {label!r} must hold one label in each row; lists of several came, such as "
             f"{json.dumps(example, ensure_ascii=False)}. If each was one person's choice of "
-            "several, ask for a yes or no to each label: format='several'. If each of them is "
+            "several, ask for a yes or no to each label: multi=','. If each of them is "
             "the label of another person, write a row for each."
         )
     return relation.project(f"* REPLACE ({name}[1] AS {name})")
@@ -133,17 +133,22 @@ def _kind(label: str, answers: Answers) -> str | None:
     other = "name a column with one of a few labels: --label COLUMN"
     numbers = _numbers(values)
     if any(_is_span(value) for value in values[:20]):
-        return f"{label!r} holds spans (start and end of a part), which cannot be fused; {other}"
+        return (
+            f"{label!r} holds spans (start and end of a part), which cannot be fused; make each "
+            f"part, such as a token, an item with a label of its own, or {other}"
+        )
     if parts := _parts(values):
         return (
             f"{label!r} seems to hold several labels in a cell, such as {parts.example!r}, and "
-            "takes each combination for one label; --format several asks a yes or no to each of "
+            f"takes each combination for one label; --multi {shlex.quote(parts.separator)} asks a "
+            "yes or no to each of "
             f"{some(parts.labels, plainly)}"
         )
     if numbers and (K > 20 or not all(x.is_integer() for x in numbers)):
         return (
             f"{label!r} holds {many} different numbers from {min(numbers):g} to {max(numbers):g}, "
-            f"each taken for a name without an order; round them to a few levels, or {other}"
+            "each taken for a name without an order; round them to a few levels and name those in "
+            f"their order: --ordered LOW,...,HIGH; or {other}"
         )
     if numbers and K > 2 and (min(numbers) == 1 or RATINGS.search(label)):
         low, high = f"{min(numbers):g}", f"{max(numbers):g}"
@@ -198,6 +203,7 @@ def _is_span(value: str) -> bool:
 class _Parts(NamedTuple):
     labels: list[str]
     example: str
+    separator: str
 
 
 def _parts(values: Sequence[str]) -> _Parts | None:
@@ -213,5 +219,5 @@ def _parts(values: Sequence[str]) -> _Parts | None:
         alone = [value.strip() for value in values if value not in joined]
         labels = sorted({*alone, *(part for parts in split for part in parts)})
         if any(len(parts) > 1 for parts in split) and len(labels) < len(values):
-            return _Parts(labels, joined[0])
+            return _Parts(labels, joined[0], "," if separator == "[" else separator)
     return None

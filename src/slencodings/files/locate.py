@@ -104,7 +104,14 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     source = converted(source, reading, folder, say)
     format, question = reading.format, reading.question
     tool = format if format in exports.FORMATS else None
-    if format is None and source.root is not None:
+    if reading.multi is not None:
+        if tool not in (None, "several"):
+            raise ValueError(
+                f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
+                "tells itself where people may choose several. Leave one of them out."
+            )
+        tool = "several"
+    elif format is None and source.root is not None:
         tool = exports.recognise(source.root)
     if tool is None:
         if question is not None:
@@ -140,6 +147,7 @@ def _asked(tool: str, reading: Reading) -> dict[str, Any]:
             "annotator": people,
             "label": labels,
             "confidence": _named(reading.confidence),
+            "separator": reading.multi,
         }
     if tool == "wide" and people is not None:
         return how | {"annotators": [name.strip() for name in people.split(",")]}

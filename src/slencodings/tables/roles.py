@@ -45,6 +45,7 @@ class Reading:
     ordered : whether labels stand in an order that means something
     format, question, encoding, sheet : of files, if their names and content do not tell; see
         `sle encode --help`
+    multi : of files, what parts several labels in a cell, each then a yes or no
     merge_case : of files, whether labels that differ in case and spaces alone are one
     keep : columns of files whose value in an item's first row goes with its opinion
     """
@@ -65,6 +66,7 @@ class Reading:
     question: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    multi: str | None = None
     merge_case: bool = False
     keep: Sequence[str] = ()
 

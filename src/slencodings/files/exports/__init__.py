@@ -108,6 +108,7 @@ def read_export(
     confidence: str | None = None,
     annotators: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
+    separator: str | None = None,
 ) -> Export:
     """Read what an annotation tool exported into a long table for `fuse_table` and `from_table`.
 
@@ -128,6 +129,7 @@ def read_export(
     confidence : the question that tells how sure annotators are, on its own scale; left out, one
         that is called confidence, certainty or sureness and answered with numbers
     annotators, labels : which columns of a wide table are annotators, of a count table labels
+    separator : with "several", what stands between labels; found among ; | and , when absent
 
     Examples
     --------
@@ -148,7 +150,7 @@ def read_export(
         who = f"{name} ({format})"
         if format == "several":
             given = {"item": item, "annotator": annotator, "label": label, "confidence": confidence}
-            return tables.several(stream(who), who, given, question)
+            return tables.several(stream(who), who, given, question, separator)
         if format == "wide":
             return tables.wide(stream(who), who, item, annotators)
         return tables.counts(stream(who), who, item, labels)

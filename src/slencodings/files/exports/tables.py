@@ -46,7 +46,11 @@ def long(records: Iterable[Record], who: str, item: str | None) -> Export:
 
 
 def several(
-    records: Iterable[Record], who: str, given: Mapping[str, str | None], question: str | None
+    records: Iterable[Record],
+    who: str,
+    given: Mapping[str, str | None],
+    question: str | None,
+    separator: str | None = None,
 ) -> Export:
     """A long table whose cells hold several labels: a yes or no to each label."""
     kept = list(records)
@@ -62,7 +66,8 @@ def several(
     label, sure, left_out = found["label"], found.get("confidence"), Counter[str]()
     cells = [record.value.get(label) for record in kept]
     texts = [cell for cell in cells if isinstance(cell, str)]
-    separator = next((s for s in SEPARATORS if any(s in text for text in texts)), None)
+    if separator is None:
+        separator = next((s for s in SEPARATORS if any(s in text for text in texts)), None)
     answers: list[Answer] = []
     for n, (record, cell) in enumerate(zip(kept, cells, strict=True)):
         where, _, row, _ = record

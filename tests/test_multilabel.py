@@ -1,0 +1,156 @@
+"""Several labels at once: questions, sets, and what is made of both."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import assert_close, assert_is_opinion, seeds
+
+from slencodings import encode, multi_label
+from slencodings.multilabel import exact_match, jaccard, masi, score_sets, set_alpha
+from slencodings.trust import learn_crowd
+
+LABELS = ["a", "b", "c"]
+
+
+def choices(rng, *, N=6, M=4, per=3):
+    """Lists of labels by people of mixed care, with items and annotators."""
+    truth, care = rng.random((N, 3)) < 0.4, rng.uniform(0.5, 1, M)
+    item = np.repeat(np.arange(N), per)
+    who = np.concatenate([rng.choice(M, per, replace=False) for _ in range(N)])
+    says = np.where(rng.random((N * per, 3)) < care[who][:, None], truth[item], rng.random(3) < 0.5)
+    lists = [[LABELS[k] for k in np.flatnonzero(row)] for row in says]
+    return item.tolist(), lists, who.tolist(), says, truth
+
+
+@given(seeds)
+def test_sets_come_back_from_questions(rng):
+    item, lists, who, says, _ = choices(rng)
+    crowd = multi_label(item, lists, annotator=who, labels=LABELS)
+    sets = crowd.sets
+    who_chose = crowd.annotations.annotators[sets.annotator]
+    known = zip(crowd.items[sets.item], who_chose, sets.chosen.tolist(), strict=True)
+    back = {(i, m): row for i, m, row in known}
+    assert back == {(i, m): row for i, m, row in zip(item, who, says.tolist(), strict=True)}
+
+
+@given(seeds)
+def test_opinions_by_item_are_binomial_and_one_for_each_label(rng):
+    item, lists, who, says, _ = choices(rng)
+    crowd = multi_label(item, lists, annotator=who, labels=LABELS)
+    a = crowd.annotations
+    opinion = crowd.by_item(a.fuse(np.ones(len(a.item)), np.full(2, 0.5)))
+    assert_is_opinion(opinion)
+    assert opinion.uncertainty.shape == (6, 3)
+    yes = np.stack([says[np.asarray(item) == i].sum(0) for i in range(6)])
+    assert_close(opinion.belief[..., 1], yes / 4.0)
+
+
+def test_all_labels_teach_how_far_to_trust_somebody():
+    rng = np.random.default_rng(0)
+    truth = rng.random((40, 3)) < 0.4
+    item = np.repeat(np.arange(40), 4)
+    who = np.tile(np.arange(4), 40)
+    says = truth[item] ^ (rng.random((160, 3)) < np.asarray([0.05, 0.05, 0.05, 0.5])[who][:, None])
+    lists = [[LABELS[k] for k in np.flatnonzero(row)] for row in says]
+    crowd = multi_label(item.tolist(), lists, annotator=who.tolist(), labels=LABELS)
+    learned = learn_crowd(crowd.annotations)
+    assert learned.accuracy.argmin() == 3
+    P = crowd.by_item(learned.truth(crowd.annotations)).probability[..., 1]
+    assert score_sets(P, crowd, truth).jaccard > 0.9
+
+
+def test_no_answer_is_no_vote_and_an_empty_one_says_no_to_all():
+    crowd = multi_label(["p", "q"], [[], None], labels=LABELS)
+    assert crowd.annotations.y.tolist() == [0, 0, 0]
+    assert crowd.items.tolist() == ["p", "q"]
+
+
+def test_the_last_of_two_answers_by_one_person_counts():
+    crowd = multi_label(["p", "p"], [["a"], ["b"]], annotator=["x", "x"])
+    assert crowd.sets.chosen.tolist() == [[False, True]]
+    assert len(multi_label(["p", "p"], [["a"], ["b"]]).annotations.y) == 4
+
+
+def test_bad_lists_are_refused():
+    with pytest.raises(ValueError, match="must be of one length; 1, 2 and 2 came"):
+        multi_label(["p"], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="1 are not, first 'z'"):
+        multi_label(["p"], [["z"]], labels=LABELS)
+    with pytest.raises(ValueError, match="at least one label must be possible"):
+        multi_label(["p"], [[]])
+
+
+# Sets
+
+
+@given(
+    st.lists(st.booleans(), min_size=4, max_size=4), st.lists(st.booleans(), min_size=4, max_size=4)
+)
+def test_scores_of_sets_are_those_of_python_sets(x, y):
+    A, B = ({k for k, yes in enumerate(s) if yes} for s in (x, y))
+    share = len(A & B) / len(A | B) if A | B else 1.0
+    assert jaccard(x, y) == pytest.approx(share)
+    assert exact_match(x, y) == float(A == B)
+    kind = 1 if A == B else 2 / 3 if A <= B or B <= A else 1 / 3 if A & B else 0
+    assert masi(x, y) == pytest.approx(share * kind)
+    assert masi(x, y) == masi(y, x)
+
+
+@pytest.mark.parametrize("distance", ["masi", "jaccard", "exact"])
+@given(rng=seeds)
+def test_alpha_of_sets_is_one_minus_observed_over_expected_distance(distance, rng):
+    item, lists, who, says, _ = choices(rng, N=4)
+    crowd = multi_label(item, lists, annotator=who, labels=LABELS)
+    alike = {"masi": masi, "jaccard": jaccard, "exact": exact_match}[distance]
+    apart = [
+        (1 - alike(says[p], says[q]), item[p] == item[q])
+        for p, q in product(range(len(item)), repeat=2) if p != q
+    ]  # fmt: skip
+    observed = np.mean([d for d, same in apart if same])
+    expected = np.mean([d for d, _ in apart])
+    alpha = 1 - observed / expected if expected else 1.0
+    assert set_alpha(crowd, distance=distance) == pytest.approx(alpha)
+
+
+def test_alpha_of_sets_needs_two_on_an_item_and_a_distance():
+    crowd = multi_label(["p", "q"], [["a"], ["b"]], annotator=["x", "y"])
+    with pytest.raises(ValueError, match="2 answers came and each is alone"):
+        set_alpha(crowd)
+    with pytest.raises(ValueError, match="`distance` must be one of masi, jaccard, exact"):
+        set_alpha(crowd, distance="hamming")  # pyright: ignore
+
+
+def test_bad_sets_are_refused():
+    crowd = multi_label(["p"], [["a"]], labels=LABELS)
+    with pytest.raises(ValueError, match=r"`probability` must be \(1, 3\)"):
+        score_sets([[0.5, 0.5]], crowd)
+    with pytest.raises(ValueError, match=r"`gold` must be \(1, 3\)"):
+        score_sets([[0.5, 0.5, 0.5]], crowd, [[True]])
+    with pytest.raises(ValueError, match="sets must be arrays"):
+        jaccard([1, 0], [1, 0, 1])
+
+
+# Training
+
+
+def test_the_loss_is_the_sum_of_binomial_divergences():
+    torch = pytest.importorskip("torch")
+    from slencodings.torch import kl_loss, multilabel_kl_loss
+
+    rng = np.random.default_rng(0)
+
+    def opinions():
+        y = rng.dirichlet([1, 1], (4, 3))
+        return encode(torch.tensor(y), torch.tensor(rng.uniform(0.1, 0.9, (4, 3))))
+
+    p, q = opinions(), opinions()
+    each = torch.stack([kl_loss(p.rows((slice(None), k)), q.rows((slice(None), k)),
+                                reduction="none") for k in range(3)], 1).sum(1)  # fmt: skip
+    for reduction, expected in (("none", each), ("sum", each.sum()), ("mean", each.mean())):
+        torch.testing.assert_close(multilabel_kl_loss(p, q, reduction=reduction), expected)
+    assert float(multilabel_kl_loss(p, p)) == pytest.approx(0)
+    with pytest.raises(ValueError, match="binomial opinions"):
+        multilabel_kl_loss(p.rows(0), q.rows(0))
