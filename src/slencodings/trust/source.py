@@ -47,7 +47,7 @@ class Sourced(NamedTuple):
         - log sum_c p(truth c | source) E_mc(vote)
         """
         p = self.model.posterior(self.log_source, np.zeros(len(self.log_source)))
-        each = log_likelihoods(annotations, self.model.confusion)
+        each = log_likelihoods(annotations, np.log(self.model.confusion))
         return _loss(p[annotations.item], each)
 
 
@@ -89,7 +89,8 @@ def truth_with_source(
     best = min([best, *(trials.run(best.worth, s) for s in _STRENGTHS if s != best.strength)])
     source = best.worth * ratio
     model = _learn(a, best, source)
-    each, n = log_likelihoods(a, model.confusion), np.bincount(a.item, minlength=len(a.items))
+    each = log_likelihoods(a, np.log(model.confusion))
+    n = np.bincount(a.item, minlength=len(a.items))
     summed = np.stack([sums_by(a.item, x, len(a.items)) for x in each.T], axis=1)
     log_prior = em.safe_log(model.prior) + source
     q = posterior(log_prior, summed, n.astype(float), best.correlation)
@@ -126,7 +127,7 @@ class _Trials(NamedTuple):
             test = self.fold[a.item] == f
             if test.any() and not test.all():
                 model = _learn(a.rows(~test), _Trial(0, worth, strength, 0), source, _ROUGHLY)
-                each[test] = log_likelihoods(a.rows(test), model.confusion)
+                each[test] = log_likelihoods(a.rows(test), np.log(model.confusion))
                 log_prior[test] = em.safe_log(model.prior) + source[a.item[test]]
         others, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
         alone = _loss(posterior(log_prior, 0 * others, 0 * n, 0), each)
