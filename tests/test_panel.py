@@ -34,7 +34,7 @@ from slencodings.panel.held_out import best_share, compare_losses, hold_out, mix
 def crowd_of(rows: list[tuple[Any, Any, Any]], **columns: Any) -> Annotations:
     item, who, label = zip(*rows, strict=True)
     table = {"item": item, "who": who, "label": label, **columns}
-    names = {name: name for name in columns}
+    names: dict[str, Any] = {name: name for name in columns}
     return from_table(table, item="item", annotator="who", label="label", **names)
 
 

@@ -1,5 +1,6 @@
 """Crowds to try things on: one loader a file, and the paper's Algorithm 1 to make more."""
 
+from slencodings.datasets.alttest import alttest
 from slencodings.datasets.cifar10_images import cifar10_images
 from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
@@ -16,6 +17,7 @@ __all__ = [
     "KnownTruth",
     "SimulatedPanel",
     "SyntheticCrowd",
+    "alttest",
     "annotate",
     "cifar10_images",
     "cifar10s",

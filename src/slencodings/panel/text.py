@@ -58,12 +58,19 @@ def _whom_to_keep(panel: Panel) -> list[str]:
 
 
 def _how_many_votes(panel: Panel) -> list[str]:
-    found = [f for f in panel.families if f.family == EVERYONE] or panel.families[:1]
-    return [
+    """Of all models together, and of the families that agree for one reason mostly."""
+    together = [f for f in panel.families if f.family == EVERYONE] or panel.families[:1]
+    alike = [f for f in panel.families if f not in together and f.correlation > 0.5]
+    lines = [
         f"The {len(f.judges)} models have {f.votes:.1f} effective votes"
         f"{_between(f.votes_low, f.votes_high)}; they agree on {f.agreement:.0%} of items where "
         f"{f.expected:.0%} would be expected of the truth alone."
-        for f in found
+        for f in together
+    ]
+    return lines + [
+        f"The {len(f.judges)} of the family {f.family} have {f.votes:.1f} of them"
+        f"{_between(f.votes_low, f.votes_high)}: they err together."
+        for f in alike
     ]
 
 
