@@ -183,7 +183,7 @@ def test_scores_are_those_of_the_metrics_module():
     fit = methods_for(train)["SLE, one count each"](Learner(train))
     held_out = HeldOut(test, halves(test, np.random.default_rng(0)))
     sums = score(predict(fit, train, held_out), held_out)
-    votes, direct, own, _, brier, agreement = sums
+    votes, direct, own, _, brier, agreement, *_ = sums
     each = metrics.held_out_log_loss(
         test.item, test.y, 1 / 3, n_labels=3, base_rate=methods.base_rate(train), each=True
     )
