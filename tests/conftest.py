@@ -34,9 +34,10 @@ settings.register_profile(
 settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
 
 
-# Files that need Spark, Dask, a browser, the site or a network, and those that repeat whole
-# experiments or start, stop and kill processes: their tests are slow, and so is any test with such
-# a library in its name. The longest comes first, so that all processes end together.
+# Files that need Spark, Dask, a browser, the site, a network or whole published crowds, and those
+# that repeat whole experiments or start, stop and kill processes: their tests are slow, and so is
+# any test with such a library in its name. The longest comes first, so that all processes end
+# together.
 SLOW = [
     "test_spark.py",
     "test_documents.py",
@@ -56,6 +57,10 @@ SLOW = [
     "test_cli_process.py",
     "test_experiments.py",
     "test_scratch.py",
+    "test_loaders.py",
+    "test_loader_downloads.py",
+    "test_benchmarks.py",
+    "test_cifar10s.py",
 ]
 
 

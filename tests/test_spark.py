@@ -269,7 +269,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 # Connect sends the same plans to the same engine, so that one of each kind is enough for classic.
-CLASSIC = ["certain", "average, soft, long", "constraint", "evidence", "lists", "mappings"]
+CLASSIC = ["certain", "average, soft, long", "constraint", "evidence", "lists", "crowd, truth"]
 
 
 @pytest.mark.parametrize(
