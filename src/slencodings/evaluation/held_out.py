@@ -97,7 +97,7 @@ def compare(
     >>> [(row["method"], round(row["votes"], 1), row["best"]) for row in found.rows]
     [('SLE, kappa', 1.7, True), ('soft votes', 1.7, False)]
     """
-    a, notes = _once_each(annotations, reliability)
+    a, notes = once_each(annotations, reliability)
     plan = _planned(a, methods)
     truth = as_truth(a, gold)
     rng = np.random.default_rng(seed)
@@ -195,7 +195,7 @@ def _targets(
     return {name: targets[name] for name in plan.rows}, [seconds[name] for name in plan.rows]
 
 
-def _once_each(annotations: Annotations, reliability: Any) -> tuple[Annotations, list[str]]:
+def once_each(annotations: Annotations, reliability: Any = None) -> tuple[Annotations, list[str]]:
     """The annotations to compare on, with all that was stated of them.
 
     An annotator's first word on an item only, or they would be among the others who predict them.
