@@ -257,8 +257,8 @@ def test_a_column_of_reliability_is_left_alone_and_that_is_said(sle: Sle):
     run = sle("crowd.csv", "-o", "out.parquet")
     assert run.code == 0, run.err
     assert (
-        "note     column 'reliability' is not used: what annotators are worth is learned; --weigh "
-        "stated uses it\n" in run.err
+        "note     column 'reliability' is not used: what annotators are worth is learned; "
+        "--reliability reliability uses it\n" in run.err
     )
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), crowd.votes(said))
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from slencodings.opinion import Floats
+
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
 
@@ -23,6 +25,8 @@ def in_words(crowd: Crowd) -> str:
             *_levels(crowd),
             "\nWhat people say (column) where a label is true (row)",
             *_confusions(crowd),
+            "\nWhat a vote (row) says about what others say (column)",
+            *_meanings(crowd),
             f"\nThe next vote is read off the truth by {crowd.through_truth:.0%}, else off votes",
             crowd.gain(),
         ]
@@ -56,16 +60,27 @@ def _levels(crowd: Crowd) -> list[str]:
 def _confusions(crowd: Crowd) -> list[str]:
     if crowd.model is None:
         return ["  not learned"]
-    names, said = [_cut(label, 9) for label in crowd.labels.tolist()], crowd.model.crowd
+    return _matrix(crowd, crowd.model.crowd, "{} is called {} by {:.1%}")
+
+
+def _meanings(crowd: Crowd) -> list[str]:
+    if not crowd.votes_say_more:
+        return ["  that they say the same, and no more"]
+    return _matrix(crowd, crowd.meaning, "{} says {} by {:.1%}")
+
+
+def _matrix(crowd: Crowd, shares: Floats, pair: str) -> list[str]:
+    """Shares (K, K) by pairs of labels; of many labels the largest between different ones."""
+    names = [_cut(label, 9) for label in crowd.labels.tolist()]
     if len(names) <= _SHOWN:
         return [" ".join(f"{name:>9}" for name in ["", *names])] + [
             " ".join([f"{name:>9}", *(f"{p:>9.3f}" for p in row)])
-            for name, row in zip(names, said, strict=True)
+            for name, row in zip(names, shares, strict=True)
         ]
-    off = np.where(np.eye(len(names)) == 1, 0, said)
-    worst = np.argsort(-off, axis=None, kind="stable")[:_SHOWN]
-    pairs = np.stack(np.unravel_index(worst, off.shape), axis=1).tolist()
-    return [f"  {names[j]} is called {names[k]} by {off[j, k]:.1%}" for j, k in pairs]
+    off = np.where(np.eye(len(names)) == 1, 0, shares)
+    largest = np.argsort(-off, axis=None, kind="stable")[:_SHOWN]
+    pairs = np.stack(np.unravel_index(largest, off.shape), axis=1).tolist()
+    return ["  " + pair.format(names[j], names[k], off[j, k]) for j, k in pairs]
 
 
 def _cut(name: Any, width: int) -> str:
