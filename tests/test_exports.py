@@ -178,6 +178,30 @@ SAID = {
             ("b", "cy", "yes"),
         ],
     ),
+    "judges.jsonl": (
+        "judges",
+        "judges jsonl",
+        {},
+        [("q1", "gpt", "good"), ("q1", "llama", "bad"), ("q2", "gpt", "bad")],
+    ),
+    "inspect.json": (
+        "inspect-ai",
+        "inspect json",
+        {},
+        [(1, "gpt-4o", "C"), (2, "gpt-4o", "I")],
+    ),
+    "langfuse.json": (
+        "langfuse",
+        "langfuse scores",
+        {},
+        [("t1", "ann", "kind"), ("t1", "gpt-4o", "rude"), ("t2", "eval:tone", "rude")],
+    ),
+    "phoenix.jsonl": (
+        "phoenix",
+        "phoenix annotations",
+        {},
+        [("s1", "gpt-4o", "rude"), ("s1", "u1", "kind"), ("s2", "llm:tone", "kind")],
+    ),
     "counts.csv": (
         None,
         "count table",

@@ -39,6 +39,10 @@ Tool: TypeAlias = Literal[
     "lists",
     "doccano",
     "google-forms",
+    "inspect-ai",
+    "langfuse",
+    "phoenix",
+    "judges",
 ]
 Layout: TypeAlias = Literal["wide", "counts", "several"]
 Format: TypeAlias = Literal[TableFormat, Tool, Layout]

@@ -50,7 +50,8 @@ class Answer(NamedTuple):
     labels : what was chosen
     options : what could be chosen; None where the tool does not tell
     several : whether more than one could be chosen; None where the tool does not tell
-    kind : "choice", or what was given instead of one: "spans", "free text", "a ranking"
+    kind : "choice", or what was given instead of one: "spans", "free text", "a ranking",
+        "confidence" in another answer
     """
 
     annotation: Hashable
@@ -203,7 +204,8 @@ def _confidence(
         raise ValueError(
             f"{who} has no question {wanted!r} for `confidence`; there are {listed(list(asked))}."
         )
-    name = wanted or find_columns([n for n in asked if kinds[n] == "choice"]).get("confidence")
+    numbers = [n for n in asked if kinds[n] in ("choice", "confidence")]
+    name = wanted or find_columns(numbers).get("confidence")
     if name is None:
         return None
     words = [x for a in asked[name] for x in a.labels if _number(x) is None]

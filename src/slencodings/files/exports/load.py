@@ -69,6 +69,9 @@ def parts(path: Path) -> list[Part]:
     if not found:
         raise ValueError(f"{path.name} must hold files of JSON, JSONL or CSV; none is in it.")
     # Potato keeps the same answers in several files of each annotator's folder.
+    # Inspect keeps the samples of an evaluation in a folder, beside summaries of the same.
+    if any(part.name == "header.json" for part in found):
+        found = [part for part in found if part.folder == "samples"] or found
     named = next((n for n in POTATO_FILES if any(part.name == n for part in found)), None)
     return [part for part in found if named in (None, part.name)]
 

@@ -1,0 +1,92 @@
+"""Arize Phoenix: annotations of spans and traces, by people, code and language models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from slencodings.files.exports.answers import Answer, Reader, as_integer
+from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, object_in
+from slencodings.files.exports.judges import FAILED, as_label, sureness
+from slencodings.files.exports.load import Name, Object, Record
+
+# What is annotated, the most particular first; tables of the client begin with the last.
+SUBJECTS = ("span_id", "trace_id", "session_id", "context.span_id")
+# How the client's tables call the parts of a result.
+PREFIX = "result."
+
+
+def _rows(record: Object, where: str) -> list[Object]:
+    if "data" not in record:
+        return [record]
+    return [as_object(row, "an annotation", where) for row in list_in(record, "data", where)]
+
+
+def _name(row: Object) -> str | None:
+    name = row.get("name", row.get("annotation_name"))
+    return name if isinstance(name, str) else None
+
+
+def _dialect(record: Object) -> str | None:
+    page = record.get("data")
+    row = page[0] if isinstance(page, list) and page else record
+    if not isinstance(row, dict) or "annotator_kind" not in row or _name(row) is None:
+        return None
+    return "phoenix annotations" if any(name in row for name in SUBJECTS) else None
+
+
+def _answers(
+    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
+) -> Iterator[Answer]:
+    """The name of an annotation is a question; a judge is known by its identifier or model."""
+    for where, _, record, _ in records:
+        for n, row in enumerate(_rows(record, where), 1):
+            at = f"{where}, annotation {n}" if "data" in record else where
+            yield from _annotation(row, at, left_out, item)
+
+
+def _annotation(
+    row: Object, where: str, left_out: Counter[str], item: str | None
+) -> Iterator[Answer]:
+    subject = next((row[n] for n in SUBJECTS if not is_nothing(row.get(n))), None)
+    name = identity(row.get(item) if item else subject, item or "span_id", where)
+    nested = object_in(row, "result", where)
+    result = nested or {
+        key.removeprefix(PREFIX): value for key, value in row.items() if key.startswith(PREFIX)
+    }
+    given = result.get("label")
+    label = as_label(as_integer(result.get("score")) if is_nothing(given) else given, where)
+    if label is None:
+        left_out[FAILED] += 1
+        return
+    question = str(_name(row))
+    metadata = row.get("metadata")
+    told: Object = metadata if isinstance(metadata, dict) else {}
+    judge = _judge(row, told, question, where)
+    yield Answer(where, question, name, judge, (label,))
+    if not is_nothing(told.get("confidence")):
+        yield from sureness({"confidence": told["confidence"]}, where, name, judge)
+
+
+def _judge(row: Object, metadata: Object, question: str, where: str) -> Name:
+    """A person by id; a model by what it is called; else by kind and question."""
+    known = (
+        row.get("user_id"),
+        metadata.get("model"),
+        metadata.get("judge"),
+        row.get("identifier"),
+    )
+    found = next((x for x in known if not is_nothing(x)), None)
+    kind = str(row.get("annotator_kind")).lower()
+    return f"{kind}:{question}" if found is None else identity(found, "an annotator", where)
+
+
+READER = Reader(
+    [
+        {"annotator_kind", "name"},
+        {"annotator_kind", "annotation_name"},
+        {"[].annotator_kind", "[].name"},
+    ],
+    _dialect,
+    _answers,
+)
