@@ -80,8 +80,10 @@ def _read(name: str, value: Any) -> Any:
     if name == "people":
         return People(**{part: _floats(x) for part, x in value.items()})
     if name == "model" and value is not None:
-        arrays = {part: _floats(x) for part, x in value.items() if part != "correlation"}
-        return TruthModel(**arrays, correlation=float(value["correlation"]))
+        numbers = ("correlation", "strength")
+        arrays = {part: _floats(x) for part, x in value.items() if part not in numbers}
+        correlation, strength = (float(value[part]) for part in numbers)
+        return TruthModel(**arrays, correlation=correlation, strength=strength)
     if value is None or name in _PLAIN:
         return value
     return _floats(value)
