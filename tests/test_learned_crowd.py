@@ -329,6 +329,8 @@ def test_what_was_chosen_for_a_like_crowd_is_not_chosen_anew(known):
     assert found.votes_say_more == some.votes_say_more
     assert "held_out" in some.losses
     assert "held_out" not in found.losses
+    assert found.model is not None
+    assert some.model is not None
     assert found.model.correlation == some.model.correlation
     assert found.model.strength == some.model.strength
     assert_allclose(learn_crowd(annotations, like=whole).worth, whole.worth, rtol=1e-3)
