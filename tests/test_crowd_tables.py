@@ -43,7 +43,7 @@ from slencodings.trust import (
     crowd_to_json,
     learn_crowd,
 )
-from slencodings.trust.truth import TruthModel
+from slencodings.trust.truth import Shrinking, TruthModel
 
 NAMED: Roles = {"item": "item", "annotator": "who", "label": "said"}
 STATED: Roles = NAMED | {"confidence": "sure"}
@@ -477,6 +477,7 @@ def some_crowd(rng: np.random.Generator, known: Annotations) -> Crowd:
         crowd=shared,
         habits=rng.dirichlet(np.ones(K), K),
         correlation=float(rng.random()),
+        shrinking=Shrinking(3.0, along_order=False),
     )
     some = rng.random() < 0.8
     return replace(

@@ -321,6 +321,22 @@ def test_confidence_that_is_earned_is_worth_more():
         learned.votes(annotations)
 
 
+def test_what_was_chosen_for_a_like_crowd_is_not_chosen_anew(known):
+    annotations, _, _, whole = known
+    some = learn_crowd(annotations.rows(annotations.item % 3 > 0), ridge=Ridge(annotator=7.0))
+    found = learn_crowd(annotations, like=some)
+    assert found.ridge == some.ridge
+    assert (found.through_truth > 0) == (some.through_truth > 0)
+    assert found.votes_say_more == some.votes_say_more
+    assert "held_out" in some.losses
+    assert "held_out" not in found.losses
+    assert found.model is not None
+    assert some.model is not None
+    assert found.model.correlation == some.model.correlation
+    assert found.model.shrinking == some.model.shrinking
+    assert_allclose(learn_crowd(annotations, like=whole).worth, whole.worth, rtol=1e-3)
+
+
 def test_somebody_new_counts_as_the_typical_annotator(known):
     annotations, *_, learned = known
     new = replace(annotations, annotators=np.asarray([f"new {m}" for m in range(12)]))

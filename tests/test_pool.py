@@ -14,10 +14,10 @@ from slencodings.evaluation.pool import (
     NAME,
     Weights,
     choose,
+    choose_by_fold,
     pairs,
     pool,
     pool_targets,
-    weights_by_fold,
 )
 from slencodings.evaluation.predicted import HeldOut, Predicted, halves, predict
 from slencodings.opinion import Floats
@@ -68,7 +68,7 @@ def test_who_only_remembers_is_not_chosen():
     candidates = {"soft votes": methods._soft, "memory": memory}
     everything = HeldOut(a, halves(a, np.random.default_rng(0)))
     fold = _deal(a, 5, np.random.default_rng(0))
-    for weights in weights_by_fold(candidates, everything, fold):
+    for weights in choose_by_fold(candidates, everything, fold).weights:
         np.testing.assert_array_equal(weights, [[1, 0], [1, 0]])
     # The test can tell: chosen on items that the members have learned from, memory takes it all.
     learner = Learner(a)
@@ -94,15 +94,30 @@ def test_what_is_said_of_a_fold_has_no_part_in_its_weights(folds):
     known = methods_for(a)
     candidates = {name: known[name] for name in ("soft votes", "SLE, kappa", "MACE")}
     given, fold = halves(a, np.random.default_rng(0)), _deal(a, folds, np.random.default_rng(0))
-    weights = weights_by_fold(candidates, HeldOut(a, given), fold)
+    weights = choose_by_fold(candidates, HeldOut(a, given), fold).weights
     assert len(weights) == folds
     moved = 0
     for f in range(folds):
         y = np.where(fold[a.item] == f, np.random.default_rng(f).integers(0, 3, len(a.y)), a.y)
-        other = weights_by_fold(candidates, HeldOut(make(a.item, a.annotator, y, K=3), given), fold)
+        changed = HeldOut(make(a.item, a.annotator, y, K=3), given)
+        other = choose_by_fold(candidates, changed, fold).weights
         np.testing.assert_array_equal(other[f], weights[f])
         moved += sum(not np.array_equal(x, w) for x, w in zip(other, weights, strict=True))
     assert moved, "the weights of other folds do depend on it"
+
+
+def test_a_fold_goes_on_from_learners_that_have_not_seen_it():
+    a = opinionated(2)
+    fold = _deal(a, 5, np.random.default_rng(0))
+    candidates = {"MACE": methods_for(a)["MACE"]}
+    chosen = choose_by_fold(candidates, HeldOut(a, halves(a, np.random.default_rng(0))), fold)
+    for f, learner in enumerate(chosen.learners):
+        assert learner is not None
+        assert f not in fold[learner.annotations.item]
+        train = a.rows((fold != f)[a.item])
+        cold, warm = Learner(train).mace, Learner(train, like=learner).mace
+        assert len(warm.details["log_likelihood"]) == 1
+        np.testing.assert_allclose(warm.probability, cold.probability, atol=0.02)
 
 
 def test_every_fold_is_left_out_with_another_one():
@@ -118,7 +133,8 @@ def test_with_two_folds_there_is_nothing_to_choose_on():
     names = ["soft votes", "MACE"]
     candidates = {name: methods_for(a)[name] for name in names}
     everything = HeldOut(a, halves(a, np.random.default_rng(0)))
-    weights = weights_by_fold(candidates, everything, _deal(a, 2, np.random.default_rng(0)))
+    fold = _deal(a, 2, np.random.default_rng(0))
+    weights = choose_by_fold(candidates, everything, fold).weights
     np.testing.assert_array_equal(weights, np.full((2, 2, 2), 0.5))
     note = next(n for n in compare(a, methods=[NAME], folds=2, bootstrap=0).notes if NAME in n)
     assert note.count("14%") == len(pooled(a)) == 7

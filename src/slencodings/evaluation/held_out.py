@@ -15,7 +15,7 @@ from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.measure import measure, measure_gold
 from slencodings.evaluation.methods import Learner, Method, Target, methods_for, pooled
 from slencodings.evaluation.pool import NAME as POOL
-from slencodings.evaluation.pool import Weights, pairs, pool, pool_targets, weights_by_fold
+from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
 from slencodings.evaluation.rows import About, Row
 from slencodings.evaluation.text import as_text
@@ -110,9 +110,11 @@ def compare(
     def tell(name: str) -> None:
         progress(next(done), total, name)
 
-    weights = weights_by_fold(plan.pooled, everything, fold, tell) if plan.pooled else []
-    sums = _sums(plan, weights, everything, fold, tell)
-    targets, seconds = _targets(plan, weights, everything, tell)
+    chosen = Chosen([], [None] * n_folds)
+    if plan.pooled:
+        chosen = choose_by_fold(plan.pooled, everything, fold, tell)
+    sums = _sums(plan, chosen, everything, fold, tell)
+    targets, seconds = _targets(plan, chosen, everything, tell)
     for name, target in targets.items():
         notes += [f"{name}: {note}" for note in target.notes]
         notes += [] if target.converged else [f"{name} did not converge"]
@@ -154,7 +156,7 @@ def _planned(a: Annotations, wanted: Sequence[str] | None) -> _Plan:
 
 def _sums(
     plan: _Plan,
-    weights: list[Weights],
+    chosen: Chosen,
     everything: HeldOut,
     fold: Codes,
     tell: Callable[[str], None],
@@ -163,7 +165,7 @@ def _sums(
     a = everything.annotations
     sums = np.zeros((len(plan.rows), len(SCORES), len(a.items)))
     for f in range(int(fold.max()) + 1):
-        learner = Learner(a.rows((fold != f)[a.item]), everything.scored)
+        learner = Learner(a.rows((fold != f)[a.item]), everything.scored, chosen.learners[f])
         test = everything.items(fold == f)
         members: list[Predicted] = []
         for name, method in plan.fitted.items():
@@ -173,12 +175,12 @@ def _sums(
             if name in plan.rows:
                 sums[plan.rows.index(name)] += score(said, test)
         if members:
-            sums[plan.rows.index(POOL)] += score(pool(members, weights[f]), test)
+            sums[plan.rows.index(POOL)] += score(pool(members, chosen.weights[f]), test)
     return sums
 
 
 def _targets(
-    plan: _Plan, weights: list[Weights], everything: HeldOut, tell: Callable[[str], None]
+    plan: _Plan, chosen: Chosen, everything: HeldOut, tell: Callable[[str], None]
 ) -> tuple[dict[str, Target], list[float]]:
     """What each row makes of the whole crowd, and how many seconds that took."""
     learner = Learner(everything.annotations, everything.scored)
@@ -190,7 +192,7 @@ def _targets(
         targets[name] = method(learner).target
         seconds[name] = time.perf_counter() - start
     if plan.pooled:
-        targets[POOL] = pool_targets({name: targets[name] for name in plan.pooled}, weights)
+        targets[POOL] = pool_targets({name: targets[name] for name in plan.pooled}, chosen.weights)
         seconds[POOL] = sum(seconds[name] for name in plan.pooled)
     return {name: targets[name] for name in plan.rows}, [seconds[name] for name in plan.rows]
 

@@ -18,7 +18,7 @@ from slencodings.confidence import calibrate
 from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
 from slencodings.opinion import Floats, Opinion
-from slencodings.trust import learn_crowd
+from slencodings.trust import Crowd, learn_crowd
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
 _EASE_NODES = 9
@@ -65,11 +65,20 @@ class Fitted(NamedTuple):
 class Learner:
     """A crowd to learn from; what several methods need of it is learned once, when asked for."""
 
-    def __init__(self, annotations: Annotations, scored: NDArray[np.bool_] | None = None):
-        """With confidence in `annotations`, without it in `sure`; (M,) whose votes are `scored`."""
+    def __init__(
+        self,
+        annotations: Annotations,
+        scored: NDArray[np.bool_] | None = None,
+        like: Learner | None = None,
+    ):
+        """With confidence in `annotations`, without it in `sure`; (M,) whose votes are `scored`.
+
+        `like` has learned from some of these items: from where it is, it takes less to go on.
+        """
         self.annotations = annotations
         self.sure = sure(annotations)
         self.scored = scored
+        self.like = like
 
     @cached_property
     def base_rate(self) -> Floats:
@@ -94,13 +103,24 @@ class Learner:
 
     @cached_property
     def mace(self) -> Aggregate:
-        """MACE's model."""
-        return aggregate.mace(self.sure)
+        """MACE's model; the best of ten starts, or where the best of another crowd's leads."""
+        if self.like is None:
+            return aggregate.mace(self.sure)
+        found = self.like.mace
+        spamming, strategy = found.details["spamming"], found.details["strategy"]
+        behaviour = np.stack([spamming, np.asarray(found.reliability)], axis=1)
+        return aggregate.mace(self.sure, initial=(behaviour, strategy))
 
     @cached_property
     def glad(self) -> Aggregate:
         """GLAD's model."""
         return aggregate.glad(self.sure)
+
+    @cached_property
+    def crowd(self) -> Crowd:
+        """The learned crowd."""
+        like = None if self.like is None else self.like.crowd
+        return learn_crowd(self.sure, scored=self.scored, like=like)
 
 
 Method = Callable[[Learner], Fitted]
@@ -276,8 +296,9 @@ def _averaged(c: Learner) -> Fitted:
 
 
 def _learned_crowd(c: Learner, *, as_names: bool = False) -> Fitted:
-    annotations = replace(c.sure, ordered=False) if as_names else c.sure
-    crowd = learn_crowd(annotations, scored=c.scored)
+    crowd = c.crowd
+    if as_names:
+        crowd = learn_crowd(replace(c.sure, ordered=False), scored=c.scored)
     votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
     target = Target(truth.probability, votes.uncertainty, True, crowd.converged)
     return Fitted(Readings(crowd), False, target)

@@ -39,18 +39,26 @@ def pairs(n_folds: int) -> list[tuple[int, int]]:
     return [(f, f + 1 if f + 1 < n_folds else 0) for f in range(0, n_folds, 2)]
 
 
-def weights_by_fold(
+class Chosen(NamedTuple):
+    """Of each fold: the weights, and a learner that has seen neither it nor what chose them."""
+
+    weights: list[Weights]
+    learners: list[Learner | None]
+
+
+def choose_by_fold(
     candidates: Mapping[str, Method],
     everything: HeldOut,
     fold: Codes,
     tell: Callable[[str], None] = lambda name: None,
-) -> list[Weights]:
+) -> Chosen:
     """The weights for each fold, from items of another one and fits that have seen neither.
 
     With two folds nothing is left to learn from, and all candidates count alike.
     """
     a, n_folds, C = everything.annotations, int(fold.max()) + 1, len(candidates)
     weights = [Weights(*np.full((2, C), 1 / C))] * n_folds
+    learners: list[Learner | None] = [None] * n_folds
     for f, g in pairs(n_folds):
         learner = Learner(a.rows(~np.isin(fold, (f, g))[a.item]), everything.scored)
         tests = [everything.items(fold == h) for h in (f, g)]
@@ -60,10 +68,10 @@ def weights_by_fold(
             fit = method(learner)
             for s, test in zip(said, tests, strict=True):
                 s.append(predict(fit, learner.annotations, test))
-        weights[f] = choose(said[1], tests[1])
+        weights[f], learners[f] = choose(said[1], tests[1]), learner
         if g > f:  # else it had its turn
-            weights[g] = choose(said[0], tests[0])
-    return weights
+            weights[g], learners[g] = choose(said[0], tests[0]), learner
+    return Chosen(weights, learners)
 
 
 def choose(said: Sequence[Predicted], held_out: HeldOut) -> Weights:

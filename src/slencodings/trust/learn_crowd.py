@@ -38,6 +38,7 @@ def learn_crowd(
     by_confidence: bool = True,
     scored: Any = None,
     ridge: Ridge | None = None,
+    like: Crowd | None = None,
     max_levels: int = 20,
     rng: np.random.Generator | int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -56,6 +57,8 @@ def learn_crowd(
     scored : whose votes are predicted, everybody's when absent: some annotators, or a mask (M,)
         in the order of `annotations.annotators`. The others only help to predict them
     ridge : how strongly to hold back each part of worth; chosen on held-out items when absent
+    like : a crowd learned from some of these annotations; whatever was chosen on held-out items
+        for it is taken as it is, in a third of the time
     max_levels : if more values than these are stated, as many of their quantiles are the levels
     rng : a generator or the seed of one, for the order of votes and the items held out
     progress : called with through how many annotations it went, one by one and again in every
@@ -86,10 +89,12 @@ def learn_crowd(
     K, M = len(a.labels), len(a.annotators)
     some = _enough(a, rng)[a.item]
     if K <= MOST_LABELS and M * K**2 <= _MOST_CELLS:
-        model, truth = learn_truth(a, a.rows(some), rng)
+        taught = None if like is None else like.model
+        model, truth = learn_truth(a, a.rows(some), rng, taught)
     votes = _votes(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
     if model is not None and truth is not None:
         model, votes = _through_truth(model, truth, votes, rng)
+    del truth  # the largest there is
     votes = votes.some(np.bincount(votes.item, minlength=len(a.items)) > 1)
     parts = Parts(
         by_annotator and M > 1,
@@ -97,7 +102,7 @@ def learn_crowd(
         model is not None,
         model is not None and 1 < K <= MOST_MEANT,
     )
-    found = _learn_worth(votes, parts, ridge, rng, progress)
+    found = _learn_worth(votes, parts, ridge, like, rng, progress)
     top = found.at.level.max()
     worths = np.exp(found.at.scale + found.at.annotator + top)
     L = len(levels)
@@ -241,10 +246,14 @@ def _learn_worth(
     votes: Votes,
     parts: Parts,
     ridge: Ridge | None,
+    like: Crowd | None,
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None,
 ) -> _Found:
-    pairs = worth.folds(votes, rng)
+    if like is not None:
+        truth, meaning = like.through_truth > 0, like.votes_say_more
+        parts, ridge = parts._replace(truth=truth, meaning=meaning), like.ridge
+    pairs = worth.folds(votes, rng) if like is None else []
     total = worth.trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, worth.MOST * (total + len(votes.item)))
     chosen = worth.choose(pairs, parts, ridge, on_step)

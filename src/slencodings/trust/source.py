@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slencodings.aggregate import em, shrunk_dawid_skene
 from slencodings.annotations import Annotations, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats, Opinion
-from slencodings.trust.truth import TruthModel, log_likelihoods, posterior
+from slencodings.trust.truth import Shrinking, TruthModel, log_likelihoods, posterior
 from slencodings.trust.worth import ENOUGH
 
 # How far the source is believed, how strongly confusions are shrunk to the crowd's, and how alike
@@ -150,7 +150,8 @@ def _learn(a: Annotations, how: _Trial, source: Floats, tol: float = 1e-5) -> Tr
         log_source=source if how.worth else None,
     ).details
     crowd = found["crowd"]
-    return TruthModel(found["prior"], found["confusion"], crowd, crowd, how.correlation)
+    shrinking = Shrinking(how.strength, along_order=False)
+    return TruthModel(found["prior"], found["confusion"], crowd, crowd, how.correlation, shrinking)
 
 
 def _log_ratio(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.trust.crowd import Crowd, People
-from slencodings.trust.truth import TruthModel
+from slencodings.trust.truth import Shrinking, TruthModel
 from slencodings.trust.worth import Ridge
 
 _HOW = "Make one: sle encode IN -o OUT --save-crowd crowd.json"
@@ -80,8 +80,10 @@ def _read(name: str, value: Any) -> Any:
     if name == "people":
         return People(**{part: _floats(x) for part, x in value.items()})
     if name == "model" and value is not None:
-        arrays = {part: _floats(x) for part, x in value.items() if part != "correlation"}
-        return TruthModel(**arrays, correlation=float(value["correlation"]))
+        others = ("correlation", "shrinking")
+        arrays = {part: _floats(x) for part, x in value.items() if part not in others}
+        shrinking = Shrinking(**value["shrinking"])
+        return TruthModel(**arrays, correlation=float(value["correlation"]), shrinking=shrinking)
     if value is None or name in _PLAIN:
         return value
     return _floats(value)

@@ -42,6 +42,7 @@ class TruthModel(NamedTuple):
     crowd : (K, K), what everybody together says, and so what is expected of somebody new
     habits : (K, K), what those say (column) whose votes are predicted, where a label is true (row)
     correlation : c
+    shrinking : how confusions were shrunk to the crowd's
     """
 
     prior: Floats
@@ -49,6 +50,7 @@ class TruthModel(NamedTuple):
     crowd: Floats
     habits: Floats
     correlation: float
+    shrinking: Shrinking
 
     def posterior(self, log_likelihood: Floats, n: Floats) -> Floats:
         """The truth (N, K), from summed log-likelihoods (N, K) of n annotations (N,)."""
@@ -58,7 +60,8 @@ class TruthModel(NamedTuple):
 def posterior(log_prior: Floats, log_likelihood: Floats, n: Floats, correlation: float) -> Floats:
     """The truth (N, K) from its prior, and from log-likelihoods of n annotations added up."""
     told = log_likelihood / (1 + correlation * np.maximum(n - 1, 0))[:, None]
-    return em.posterior(log_prior + told, np.full(len(n), -1))[0]
+    told += log_prior
+    return em.posterior(told, np.full(len(n), -1))[0]
 
 
 class TruthOfOthers(NamedTuple):
@@ -81,34 +84,46 @@ def log_likelihoods(annotations: Annotations, log_confusion: Floats) -> Floats:
 
 
 def learn_truth(
-    annotations: Annotations, predicted: Annotations, rng: np.random.Generator
+    annotations: Annotations,
+    predicted: Annotations,
+    rng: np.random.Generator,
+    like: TruthModel | None = None,
 ) -> tuple[TruthModel, TruthOfOthers]:
     """Learn what annotators say where a label is true, as strongly shrunk as predicts votes best.
 
     The truth behind votes is that of `predicted`, which are all annotations of some of the items,
-    sorted by item and in a random order within.
+    sorted by item and in a random order within. What was chosen for `like` is not chosen anew.
     """
     p, N = predicted, len(predicted.items)
-    fold = rng.integers(0, FOLDS, N)
-    # A few items choose as well as many.
-    sample = p.rows((rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item])
-    sampled = Groups.of(sample.item)
-    shrinkings = [
-        Shrinking(strength, along_order)
-        for along_order in ((False, True) if p.ordered else (False,))
-        for strength in _STRENGTHS
-    ]
-    best = (np.inf, shrinkings[0], _CORRELATIONS[0])
-    for shrinking in shrinkings:
-        said = _Said.learn(sample, fold[sample.item], shrinking)
-        for correlation in _CORRELATIONS:
-            best = min(best, (said.loss(sampled, correlation), shrinking, correlation))
-    _, shrinking, correlation = best
+    fold = rng.integers(0, FOLDS, N)[p.item]
+    said: _Said | None = None
+    if like is not None:
+        shrinking, correlation = like.shrinking, like.correlation
+    else:
+        # A few items choose as well as many.
+        few = (rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item]
+        shrinking, correlation, said = _choose(p.rows(few), fold[few])
+        said = said if few.all() else None
     found = _dawid_skene(annotations, shrinking)
     prior, crowd = found["prior"], found["crowd"]
-    model = TruthModel(prior, found["confusion"], crowd, crowd, correlation)
-    said = _Said.learn(p, fold[p.item], shrinking)
-    return model, said.truth(Groups.of(p.item), correlation)
+    model = TruthModel(prior, found["confusion"], crowd, crowd, correlation, shrinking)
+    said = said or _Said.learn(p, fold, shrinking)
+    return model, said.truth(said.others(Groups.of(p.item)), correlation)
+
+
+def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _Said]:
+    """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes."""
+    items, tried = Groups.of(a.item), dict[Shrinking, _Said]()
+    orders = (False, True) if a.ordered else (False,)
+    shrinkings = [Shrinking(s, along_order) for along_order in orders for s in _STRENGTHS]
+    best = (np.inf, shrinkings[0], _CORRELATIONS[0])
+    for shrinking in shrinkings:
+        said = tried[shrinking] = _Said.learn(a, fold, shrinking)
+        others = said.others(items)
+        for correlation in _CORRELATIONS:
+            best = min(best, (said.loss(others, correlation), shrinking, correlation))
+    _, shrinking, correlation = best
+    return shrinking, correlation, tried[shrinking]
 
 
 class _Said(NamedTuple):
@@ -136,23 +151,37 @@ class _Said(NamedTuple):
             said.log_prior[test] = em.safe_log(taught["prior"])
         return said
 
-    def truth(self, items: Groups, correlation: float) -> TruthOfOthers:
-        n_before, n_after = items.before_and_after(np.ones(len(self.log_prior)))
-        sums = [items.before_and_after(column) for column in self.log_likelihood.T]
-        before = np.stack([b for b, _ in sums], axis=1)
-        others = before + np.stack([a for _, a in sums], axis=1)
+    def others(self, items: Groups) -> _Others:
+        """What is said of the item of each vote, but for that vote."""
+        every, earlier = (np.empty(self.log_likelihood.shape) for _ in range(2))
+        for k, column in enumerate(self.log_likelihood.T):
+            earlier[:, k], after = items.before_and_after(column)
+            np.add(earlier[:, k], after, out=every[:, k])
+        n_before, n_after = items.before_and_after(np.ones(len(every)))
+        return _Others(every, n_before + n_after, earlier, n_before)
+
+    def truth(self, others: _Others, correlation: float) -> TruthOfOthers:
         return TruthOfOthers(
-            posterior(self.log_prior, others, n_before + n_after, correlation),
-            posterior(self.log_prior, before, n_before, correlation),
+            posterior(self.log_prior, others.all, others.n_all, correlation),
+            posterior(self.log_prior, others.earlier, others.n_earlier, correlation),
             self.fold,
         )
 
-    def loss(self, items: Groups, correlation: float) -> float:
+    def loss(self, others: _Others, correlation: float) -> float:
         """The log-loss of votes by annotators who are known, half from each of two truths."""
         likelihood = np.exp(self.log_likelihood)
-        truths = self.truth(items, correlation)[:2]
+        truths = self.truth(others, correlation)[:2]
         chances = (np.einsum("qc,qc->q", truth, likelihood) for truth in truths)
         return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
+
+
+class _Others(NamedTuple):
+    """Log-likelihoods (R, K) of all others on a vote's item and of those before, and how many."""
+
+    all: Floats
+    n_all: Floats
+    earlier: Floats
+    n_earlier: Floats
 
 
 def _dawid_skene(a: Annotations, shrinking: Shrinking, tol: float = 1e-5) -> dict[str, Any]:
