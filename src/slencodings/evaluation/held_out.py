@@ -102,8 +102,8 @@ def compare(
     truth = as_truth(a, gold)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
-    chosen = None if scored is None else scored_annotators(a, scored)
-    everything, n_folds = HeldOut(a, halves(a, rng), chosen), int(fold.max()) + 1
+    mask = None if scored is None else scored_annotators(a, scored)
+    everything, n_folds = HeldOut(a, halves(a, rng), mask), int(fold.max()) + 1
     done = count()
     total = (n_folds + 1) * len(plan.fitted) + len(pairs(n_folds)) * len(plan.pooled)
 
@@ -130,7 +130,7 @@ def compare(
         annotators=len(a.annotators) if a.named else None,
         labels=len(a.labels),
         scored=int(counts[0].sum()),
-        scored_annotators=None if chosen is None else int(chosen.sum()),
+        scored_annotators=None if mask is None else int(mask.sum()),
         folds=n_folds,
         bootstrap=bootstrap,
         seed=seed,
