@@ -192,7 +192,7 @@ def set_alpha(crowd: MultiLabel, *, distance: SetDistance = "masi") -> float:
     --------
     >>> said = [["a"], ["a"], ["b"], ["b"], ["a"], ["a", "b"]]
     >>> round(set_alpha(multi_label([1, 1, 2, 2, 3, 3], said, annotator=["x", "y"] * 3)), 3)
-    0.673
+    0.643
     """
     check_word("distance", distance, SetDistance)
     alike = {"masi": masi, "jaccard": jaccard, "exact": exact_match}[distance]

@@ -60,7 +60,7 @@ def encode(
         others |= {"--engine": None if engine == "duckdb" else engine, "--labels": reading.labels}
         _refuse(others, "--pairwise")
         with notes(quiet, verbose) as (say, _):
-            from slencodings.files.preferences import encode_pairs
+            from slencodings.files.pairs import encode_pairs
 
             encode_pairs(
                 source,

@@ -1,28 +1,16 @@
-"""Files of comparisons to what preference trainers read, and to scores."""
+"""Pairs in the columns that preference trainers read, and scores of what was compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
 
-from slencodings.aggregate import BradleyTerry, bradley_terry
-from slencodings.annotations import by_annotators, counted
-from slencodings.choices import CsvStyle
-from slencodings.files.duckdb import plain_errors
-from slencodings.files.locate import converted, locate
-from slencodings.files.scan import scan
-from slencodings.files.write import check_rows_target, disk_errors, workspace, write_rows
+from slencodings.aggregate import BradleyTerry
 from slencodings.pairs import Pairs
-from slencodings.progress import Say
-from slencodings.tables.pairs import pairs_from_table
-from slencodings.tables.roles import Reading, find_columns
 
 # Of the standard normal, for intervals of 95 in 100.
 _Z = 1.959963984540054
-# What a prompt is called, before what any item may be called.
-_PROMPTS = ("prompt", "question", "instruction", "query")
 
 
 class Preference(TypedDict):
@@ -105,81 +93,3 @@ def score_rows(pairs: Pairs, found: BradleyTerry) -> list[Scored]:
         }
         for p in np.argsort(-found.score, kind="stable").tolist()
     ]
-
-
-def read_pairs(
-    source: str | Sequence[str], columns: Sequence[str], reading: Reading, say: Say
-) -> Pairs:
-    """Read files with a row for each comparison; `columns` are left, right and winner."""
-    if len(columns) != 3:
-        raise ValueError(
-            "`pairwise` must name three columns, of what stood left, what stood right and which "
-            f"won; {len(columns)} came. Such as pairwise='left,right,winner'."
-        )
-    left, right, winner = columns
-    with disk_errors(), workspace() as (connection, folder):
-        found = locate(connection, source, folder)
-        found = converted(found, reading, folder, say)
-        with plain_errors(found, reading.format):
-            table = scan(connection, found, reading.format)
-            others = [name for name in table.names if name not in columns]
-            usual = find_columns(others)
-            prompt = next((name for name in others if name.lower() in _PROMPTS), None)
-            item = reading.item or prompt or usual.get("item")
-            judge = reading.annotator or usual.get("annotator")
-            roles = {
-                "left": left,
-                "right": right,
-                "winner": winner,
-                "annotator": judge,
-                "item": item,
-            }
-            played = {role: name for role, name in roles.items() if name is not None}
-            say("columns", ", ".join(f"{role} = {name}" for role, name in played.items()))
-            present = [name for name in played.values() if name in table.names]
-            pairs = pairs_from_table(
-                table.pick(present),
-                left=left,
-                right=right,
-                winner=winner,
-                annotator=judge,
-                item=item,
-            )
-    a = pairs.annotations
-    judges = by_annotators(len(a.annotators) if a.named else None)
-    judgments, options = counted(len(a.item), "judgment"), counted(len(pairs.options), "option")
-    say("read", f"{found.name}: {judgments} of {options}{judges}")
-    return pairs
-
-
-def encode_pairs(
-    source: str | Sequence[str],
-    target: str,
-    columns: Sequence[str],
-    reading: Reading,
-    *,
-    scores: str | None = None,
-    seed: int = 0,
-    csv_style: CsvStyle = "plain",
-    say: Say = lambda what, text: None,
-) -> None:
-    """Files of comparisons to a file of preferences, and to one of scores if asked for."""
-    for name in (target, scores):
-        if name is not None:
-            check_rows_target(name, source, csv_style)
-    pairs = read_pairs(source, columns, reading, say)
-    found = bradley_terry(pairs, rng=seed)
-    judges = "differ" if found.judge_spread else "are alike"
-    side = float(np.mean(found.side))
-    say(
-        "learned",
-        f"scores; judges {judges}; the {'left' if side > 0 else 'right'} wins "
-        f"{100 / (1 + np.exp(-abs(side))):.0f} % of the time among equals",
-    )
-    about = {"pairwise": list(columns), "seed": seed}
-    files = [(target, preference_rows(pairs, found)), (scores, score_rows(pairs, found))]
-    for name, rows in files:
-        if name is not None:
-            write_rows([dict(row) for row in rows], name, about, csv_style)
-            if name != "-":
-                say("wrote", f"{name}: {len(rows):,} rows")
