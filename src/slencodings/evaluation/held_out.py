@@ -101,8 +101,8 @@ def compare(
     truth = as_truth(a, gold)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
-    chosen = None if scored is None else scored_annotators(a, scored)
-    everything, n_folds = HeldOut(a, halves(a, rng), chosen), int(fold.max()) + 1
+    asked = None if scored is None else scored_annotators(a, scored)
+    everything, n_folds = HeldOut(a, halves(a, rng), asked), int(fold.max()) + 1
     done = count()
     total = (n_folds + 1) * len(plan.fitted) + len(pairs(n_folds)) * len(plan.pooled)
 
@@ -128,7 +128,7 @@ def compare(
         annotators=len(a.annotators) if a.named else None,
         labels=len(a.labels),
         scored=int(counts[0].sum()),
-        scored_annotators=None if chosen is None else int(chosen.sum()),
+        scored_annotators=None if asked is None else int(asked.sum()),
         folds=n_folds,
         bootstrap=bootstrap,
         seed=seed,

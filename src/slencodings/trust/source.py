@@ -149,7 +149,8 @@ def _learn(a: Annotations, how: _Trial, source: Floats, tol: float = 1e-5) -> Tr
         log_source=source if how.worth else None,
     ).details
     crowd = found["crowd"]
-    return TruthModel(found["prior"], found["confusion"], crowd, crowd, how.correlation)
+    prior, confusion = found["prior"], found["confusion"]
+    return TruthModel(prior, confusion, crowd, crowd, how.correlation, how.strength)
 
 
 def _log_ratio(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:
