@@ -36,4 +36,4 @@ def test_outputs_are_cleared_and_links_lead_somewhere(path):
 
 
 def test_there_are_notebooks():
-    assert len(NOTEBOOKS) >= 4
+    assert len(NOTEBOOKS) == 5

@@ -91,6 +91,10 @@ def test_what_is_shown_below_a_command_is_what_it_says(name, sle):
         assert run(command, sle) == shown
 
 
+def test_the_front_door_is_short():
+    assert len(README.splitlines()) < 150
+
+
 def test_every_document_with_a_session_is_read():
     shown = [p.name for p in ROOT.glob("docs/*.md") if any(s for _, s in typed(p.read_text()))]
     assert sorted(shown) == ["targets.md", "trust.md"]

@@ -9,6 +9,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
+import markdown
 import pytest
 import yaml
 
@@ -151,3 +152,21 @@ def test_the_public_face_is_typed_under_strict_rules(tmp_path):
 
 def test_types_are_shipped():
     assert (ROOT / "src" / "slencodings" / "py.typed").exists()
+
+
+def test_the_paper_cites_what_its_list_has_and_becomes_a_page():
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    head, body = text.removeprefix("---\n").split("\n---\n", 1)
+    about = yaml.safe_load(head)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
+    listed = re.findall(
+        r"^@\w+\{(\w+),", (ROOT / "paper" / about["bibliography"]).read_text(), re.M
+    )
+    assert set(re.findall(r"@(\w+)", body)) == set(listed)
+    for name in ("Summary", "Statement of need", "State of the field", "Design", "References"):
+        assert f"\n# {name}\n" in body
+    for figure in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", body):
+        assert (ROOT / "paper" / figure).exists()
+    page = markdown.markdown(body)
+    assert page.count("<h1>") == 6
+    assert "<img" in page

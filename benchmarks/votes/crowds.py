@@ -15,6 +15,7 @@ from benchmarks.votes.score import one_label_each
 from slencodings import datasets
 from slencodings.annotations import Annotations
 from slencodings.choices import TruthInference
+from slencodings.datasets.alttest import AltTest
 from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.held_out import once_each
 from slencodings.files.crowd import read_crowd
@@ -37,6 +38,7 @@ class Crowd(NamedTuple):
         return hashlib.sha256(data).hexdigest()[:12]
 
 
+ALTTEST = ("10k_prompts", "cebab_stars", "lesion", "mtbench", "wax")
 PUBLISHED: dict[str, Callable[[], Any]] = {
     "RTE": datasets.rte,
     "UDS factuality": datasets.uds_factuality,
@@ -45,13 +47,17 @@ PUBLISHED: dict[str, Callable[[], Any]] = {
     "MRE, treat": partial(datasets.mre, relation="treat"),
     "CIFAR-10S": datasets.cifar10s,
     **{name: partial(datasets.truth_inference, name) for name in get_args(TruthInference)},
+    **{f"{name}, people": partial(datasets.alttest, name) for name in ALTTEST},
 }
 
 
 def published(name: str, most: int) -> Crowd:
     """A published crowd, of at most so many items."""
     found = PUBLISHED[name]()
-    return prepared(found.annotations, as_truth(found.annotations, found.gold), most)
+    a = found.annotations
+    if isinstance(found, AltTest):
+        return prepared(a.rows(found.people[a.annotator]), None, most)
+    return prepared(a, as_truth(a, found.gold), most)
 
 
 def from_folder(folder: Path) -> dict[str, Path]:
@@ -78,7 +84,9 @@ def prepared(annotations: Annotations, truth: Floats | None, most: int) -> Crowd
     a, _ = once_each(one_label_each(annotations))
     chance = np.random.default_rng(0).random(len(a.items))
     unknown = np.ones(len(a.items)) if truth is None else np.isnan(truth).any(axis=1)
-    kept = np.sort(np.lexsort((chance, unknown))[:most])
+    labelled = np.bincount(a.item, minlength=len(a.items)) > 0
+    order = np.lexsort((chance, unknown))
+    kept = np.sort(order[labelled[order]][:most])
     code = np.full(len(a.items), -1)
     code[kept] = np.arange(len(kept))
     some = a.rows(code[a.item] >= 0)
