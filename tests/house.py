@@ -27,28 +27,26 @@ HOUSE = [
         ("arrays", "fusion.py", "many opinions to one", "opinion"),
         ("arrays", "divergence.py", "how far apart two Dirichlets are", ""),
         ("arrays", "annotations.py", "`Annotations`: who said what of which item", "opinion"),
-        ("arrays", "pairs.py", "`Pairs`: which of two is better", "annotations opinion"),
+        ("arrays", "metrics.py", "scores", "annotations opinion"),
         (
             "arrays",
-            "multilabel.py",
-            "several labels at once: yes or no to each",
-            "annotations choices opinion",
+            "kinds/",
+            "labels in an order, pairs, several labels at once",
+            "annotations choices metrics opinion",
         ),
-        ("arrays", "metrics.py", "scores", "annotations opinion"),
-        ("arrays", "ordered.py", "labels that have an order", "metrics opinion"),
         ("arrays", "confidence.py", "stated confidence to uncertainty", "annotations opinion"),
         ("arrays", "progress.py", "notes and bars for long work", ""),
         (
             "crowds",
             "tables/",
             "tables of annotations in any engine, to opinions and to arrays",
-            "annotations choices confidence opinion pairs",
+            "annotations choices confidence kinds opinion",
         ),
         (
             "crowds",
             "aggregate/",
             "a crowd to one answer per item, one file a method",
-            "annotations choices opinion pairs",
+            "annotations choices kinds opinion",
         ),
         (
             "crowds",
@@ -72,8 +70,7 @@ HOUSE = [
             "crowds",
             "evaluation/",
             "predictions scored, methods compared on held-out votes",
-            "aggregate annotations confidence divergence metrics opinion ordered pairs triage "
-            "trust",
+            "aggregate annotations confidence divergence kinds metrics opinion triage trust",
         ),
         (
             "crowds",
@@ -86,7 +83,7 @@ HOUSE = [
             "people",
             "files/",
             "files, folders, addresses and exports, in and out, all or nothing",
-            "aggregate annotations choices confidence opinion pairs progress tables trust",
+            "aggregate annotations choices confidence kinds opinion progress tables trust",
         ),
         (
             "people",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import assert_close, assert_is_opinion, seeds
 
 from slencodings import encode, multi_label
-from slencodings.multilabel import exact_match, jaccard, masi, score_sets, set_alpha
+from slencodings.kinds.multilabel import exact_match, jaccard, masi, score_sets, set_alpha
 from slencodings.trust import learn_crowd
 
 LABELS = ["a", "b", "c"]

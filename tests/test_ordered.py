@@ -20,13 +20,13 @@ from slencodings.aggregate import (
 )
 from slencodings.aggregate.shrunk import steps_from_truth
 from slencodings.evaluation.averaged import Averaged
-from slencodings.opinion import Opinion, alpha, encode
-from slencodings.ordered import (
+from slencodings.kinds.ordered import (
     absolute_error,
     at_least,
     ranked_probability_score,
     wasserstein,
 )
+from slencodings.opinion import Opinion, alpha, encode
 from slencodings.trust import learn_crowd
 
 

@@ -13,7 +13,7 @@ from strategies import assert_is_opinion, one_in, seeds
 from slencodings import compare_pairs, pairs_from_table
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import MOST_LINKED
-from slencodings.pairs import LABELS, Pairs
+from slencodings.kinds.pairs import LABELS, Pairs
 
 TABLE = {"left": ["x", "y", "x"], "right": ["y", "z", "z"], "won": ["x", "tie", "z"]}
 COLUMNS = {"left": "left", "right": "right", "winner": "won"}

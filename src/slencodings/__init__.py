@@ -9,10 +9,10 @@ __version__ = "0.1.0"
 _MODULES = {
     "Annotations": "annotations",
     "Opinion": "opinion",
-    "Pairs": "pairs",
+    "Pairs": "kinds.pairs",
     "aggregate": "aggregate",
     "alpha": "opinion",
-    "at_least": "ordered",
+    "at_least": "kinds.ordered",
     "check": "opinion",
     "compare": "evaluation",
     "compare_pairs": "evaluation",
@@ -35,9 +35,9 @@ _MODULES = {
     "fuse_weighted": "fusion",
     "maximize_uncertainty": "opinion",
     "metrics": "metrics",
-    "multi_label": "multilabel",
-    "multilabel": "multilabel",
-    "ordered": "ordered",
+    "multi_label": "kinds.multilabel",
+    "multilabel": "kinds.multilabel",
+    "ordered": "kinds.ordered",
     "pairs_from_table": "tables",
     "plot": "plot",
     "preference_rows": "files.preferences",
@@ -49,7 +49,7 @@ _MODULES = {
 }
 
 if TYPE_CHECKING:
-    from slencodings import aggregate, confidence, metrics, multilabel, ordered, plot, triage, trust
+    from slencodings import aggregate, confidence, metrics, plot, triage, trust
     from slencodings.annotations import Annotations
     from slencodings.annotators import describe_annotators
     from slencodings.evaluation import compare, compare_pairs, evaluate
@@ -64,7 +64,10 @@ if TYPE_CHECKING:
         fuse_weighted,
         unfuse,
     )
-    from slencodings.multilabel import multi_label
+    from slencodings.kinds import multilabel, ordered
+    from slencodings.kinds.multilabel import multi_label
+    from slencodings.kinds.ordered import at_least
+    from slencodings.kinds.pairs import Pairs
     from slencodings.opinion import (
         Opinion,
         alpha,
@@ -76,8 +79,6 @@ if TYPE_CHECKING:
         maximize_uncertainty,
         smooth,
     )
-    from slencodings.ordered import at_least
-    from slencodings.pairs import Pairs
     from slencodings.tables import dense, from_table, fuse_evidence, fuse_table, pairs_from_table
 else:
     # A name is fetched from its module when it is first used, so that `sle --help` and

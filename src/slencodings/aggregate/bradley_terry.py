@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slencodings.annotations import sums_by
+from slencodings.kinds.pairs import LABELS, Pairs
 from slencodings.opinion import Codes, Floats, Opinion
-from slencodings.pairs import LABELS, Pairs
 
 # How far scores, and the logarithms of d and b, lie from 0 before anything is seen: standard
 # deviations, chosen by judgments that were held out. Judges are all alike where that predicts best.

@@ -11,8 +11,8 @@ from slencodings import metrics
 from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
+from slencodings.kinds.ordered import absolute_error
 from slencodings.opinion import Floats
-from slencodings.ordered import absolute_error
 
 # Resamples that are in memory at a time.
 _AT_ONCE = 50

@@ -10,8 +10,8 @@ import numpy as np
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import sums_by
+from slencodings.kinds.pairs import Pairs
 from slencodings.opinion import Floats
-from slencodings.pairs import Pairs
 
 # Predicts the judgments of some pairs (R, 3) from others.
 Predictor = Callable[[Pairs, Pairs], Floats]

@@ -12,8 +12,8 @@ from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.methods import Fitted
 from slencodings.evaluation.predictors import crowd_habits
 from slencodings.evaluation.scores import dirichlet_log_loss
+from slencodings.kinds.ordered import absolute_error, ranked_probability_score
 from slencodings.opinion import Floats
-from slencodings.ordered import absolute_error, ranked_probability_score
 
 # What is scored of each method: log-losses of a vote by anybody, the same without the detour
 # through the crowd's habits, of a vote by this annotator, of several votes together; Brier score

@@ -14,7 +14,7 @@ from slencodings.files.locate import converted, locate
 from slencodings.files.preferences import preference_rows, score_rows
 from slencodings.files.scan import scan
 from slencodings.files.write import check_rows_target, disk_errors, workspace, write_rows
-from slencodings.pairs import Pairs
+from slencodings.kinds.pairs import Pairs
 from slencodings.progress import Say
 from slencodings.tables.pairs import pairs_from_table
 from slencodings.tables.roles import Reading, find_columns

@@ -7,7 +7,7 @@ from typing import TypedDict
 import numpy as np
 
 from slencodings.aggregate import BradleyTerry
-from slencodings.pairs import Pairs
+from slencodings.kinds.pairs import Pairs
 
 # Of the standard normal, for intervals of 95 in 100.
 _Z = 1.959963984540054

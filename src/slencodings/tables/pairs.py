@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
+from slencodings.kinds.pairs import LABELS, Pairs
 from slencodings.opinion import Codes
-from slencodings.pairs import LABELS, Pairs
 from slencodings.tables.engines import open_table, to_arrays
 
 # How people write who won, besides by its name. Not 0, 1 and 2, which mean one thing here and
