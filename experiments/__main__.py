@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from experiments import data, figures, operators, real, sources, synthetic, tables
+from experiments import data, figures, operators, real, rounds, sources, synthetic, tables
 from experiments.rows import FOLDER, keep, read
 
 Run = Callable[[argparse.Namespace], pl.DataFrame]
@@ -34,6 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     beyond = _verb(verbs, "operators", run_operators, "which operator when, on made-up crowds")
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
+    helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
+    helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
+    helped.add_argument("--seeds", type=_count, default=3, help="usually 3")
     for verb, seeds in ((made, 10), (beyond, 5), (trained, 3)):
         verb.add_argument("--seeds", type=_count, default=seeds, help=f"usually {seeds}")
         verb.add_argument("--quick", action="store_true", help="less of it, to see that it works")
@@ -124,6 +127,18 @@ def run_sources(given: argparse.Namespace) -> pl.DataFrame:
         figures.save(figures.sources_figure(rows), "sources")
         place = {k: tables.markdown(v) for k, v in parts.items()}
         tables.place("all-three-sources.md", place)
+    return rows
+
+
+def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
+    """Networks that help to say what is true of items with few annotations."""
+    todo = rounds.jobs(given.dataset, given.seeds)
+    rows = keep(given.rows, rounds.rows, todo, workers=given.workers)
+    parts = {f"rounds {name}": tables.rounds_table(rows, name) for name in rows["setting"].unique()}
+    for name, part in parts.items():
+        print(f"{name}\n{tables.terminal(part)}\n")
+    if given.write:
+        tables.place("training.md", {k: tables.markdown(v) for k, v in parts.items()})
     return rows
 
 

@@ -89,7 +89,7 @@ def load(dataset: str, *, quick: bool = False) -> Data:
     """A data set by name; a quick one has few items and folds."""
     if dataset not in PLANS:
         raise ValueError(f"`dataset` must be one of {', '.join(PLANS)}; {dataset!r} came.")
-    data = _images(dataset) if dataset.startswith("cifar10s") else _texts(dataset)
+    data = _images(dataset) if dataset.startswith("cifar10s") else raw_texts(dataset)
     splits = [_few(*split) for split in data.splits[:2]] if quick else data.splits
     data = some(data, splits)
     if dataset.startswith("cifar10s"):
@@ -166,7 +166,8 @@ def folds(n: int, count: int = _FOLDS) -> list[Split]:
     return [(np.concatenate([p for p in parts if p is not test]), test) for test in parts]
 
 
-def _texts(dataset: str) -> Data:
+def raw_texts(dataset: str) -> Data:
+    """A crowd on texts, which are not encoded yet."""
     match dataset:
         case "mre":
             mre = datasets.mre()

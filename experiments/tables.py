@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from experiments import operators, real, sources, synthetic
+from experiments import operators, real, rounds, sources, synthetic
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[1] / "docs"
@@ -193,6 +193,31 @@ def _marked(found: list[tuple[float, float, int]], up: bool) -> list[str]:
         near = n > 1 and abs(mean - best[0]) <= limit
         cells.append(_bold(text, mean == best[0]) + ("°" if near and mean != best[0] else ""))
     return cells
+
+
+# The metric of rounds, its head, whether more is better.
+ROUNDS = (
+    ("targets", "right targets", True),
+    ("network", "network right on new items", True),
+    ("log-loss", "its log-loss of gold", False),
+    ("vote log-loss", "of votes", False),
+)
+
+
+def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
+    """What is made of few annotations an item, mean over seeds; the best of each number is bold."""
+    means = _by(rows.filter(setting=setting), "annotations", "method", "metric")
+    there = [kind for kind in ROUNDS if any(key[2] == kind[0] for key in means)]
+    cells = []
+    for n in sorted({key[0] for key in means}, key=int):
+        for method in rounds.METHODS:
+            row = [n, method]
+            for metric, _, up in there:
+                every = [v for key, v in means.items() if key[0] == n and key[2] == metric]
+                value, best = means[n, method, metric], max(every) if up else min(every)
+                row.append(_bold(f"{value:.3f}", abs(value - best) < 5e-4))
+            cells.append(row)
+    return ["annotations an item", "learned by", *(head for _, head, _ in there)], cells
 
 
 def _by(rows: pl.DataFrame, *names: str) -> dict[tuple[str, ...], float]:

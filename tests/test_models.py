@@ -93,11 +93,11 @@ def test_features_that_cannot_be_used_are_told(here):
 def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, sle):
     code, out, err = sle(
         "train", "crowd.csv", "--features", "X.npz", "--model",
-        "m.safetensors", "--predictions", "p.csv", "--epochs", 30, "--gold", "gold",
+        "m.safetensors", "--predictions", "p.csv", "--epochs", 120, "--gold", "gold",
         "-o", "row.json",
     )  # fmt: skip
     assert code == 0, err
-    assert "wrote    m.safetensors: reverse_kl, 30 epochs" in err
+    assert "wrote    m.safetensors: reverse_kl, 120 epochs" in err
     (row,) = json.loads((here / "row.json").read_text())["rows"]
     assert row["items"] == 12
     assert row["micro_f1_gold"] > 0.9
@@ -113,8 +113,11 @@ def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, sle):
         "m.safetensors", "--gold", "gold", "--predictions", "q.csv",
     )  # fmt: skip
     assert code == 0, err
-    shown = dict(line.split() for line in out.splitlines())
+    shown = dict(line.split()[:2] for line in out.splitlines())
     assert shown["items"] == "60"
+    assert "warning  48 of 60 items have the names of items that the model was trained on" in err
+    assert "share of labels right, against gold" in out
+    assert all(len(line.split()) > 2 for line in out.splitlines())
     assert float(shown["micro_f1_gold"]) > 0.9
     with open("q.csv") as file:
         again = list(csv.DictReader(file))
@@ -130,7 +133,7 @@ def test_sle_train_learns_from_text_with_any_objective(here, sle, objective):
         "--model", "m.safetensors", "--objective", objective, "--epochs", 150, "--gold", "gold",
     )  # fmt: skip
     assert code == 0, err
-    shown = dict(line.split() for line in out.splitlines())
+    shown = dict(line.split()[:2] for line in out.splitlines())
     assert float(shown["micro_f1_gold"]) == 1
 
 
@@ -203,3 +206,86 @@ def test_training_without_pytorch_says_what_to_install(monkeypatch):
     words = r"networks need PyTorch.*; torch is missing\. Type: pip install 'slencodings\[torch\]'"
     with pytest.raises(ImportError, match=words):
         models.classifier()
+
+
+def test_a_model_knows_the_names_of_items_it_was_trained_on_and_no_others(here):
+    crowd = make([0, 1, 2, 3], [0, 0, 0, 0], [0, 1, 0, 1])
+    model = models.classifier(max_epochs=1).fit(np.eye(4), crowd)
+    model.save("m.safetensors")
+    again = models.load("m.safetensors")
+    names = [*crowd.items.tolist(), "elsewhere"]
+    for one in (model, again):
+        assert one.has_seen(names).tolist() == [True] * 4 + [False]
+    unnamed = models.classifier(max_epochs=1).fit(np.eye(4), [0, 1, 0, 1])
+    assert not unnamed.has_seen(names).any()
+
+
+def test_sle_train_learns_in_rounds(here, sle):
+    words = ("--features", "X.npz", "--model", "m.safetensors", "--epochs", 2)
+    code, _, err = sle("train", "crowd.csv", *words, "--rounds", 2)
+    assert code == 0, err
+    assert "of 2 predicts held-out votes best" in err
+
+
+def tiny_folder(path):
+    """A sentence encoder with random weights that reads the words of the fixture."""
+    transformers = pytest.importorskip("transformers")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "fine", "good", "day", "poor", "bad", "night"]
+    path.mkdir()
+    (path / "vocab.txt").write_text("\n".join(words))
+    transformers.BertTokenizerFast(vocab=dict(zip(words, range(11), strict=True))).save_pretrained(
+        path
+    )
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    config = transformers.BertConfig(vocab_size=11, intermediate_size=8, **sizes)
+    transformers.BertModel(config).save_pretrained(path)
+    return path
+
+
+def test_texts_are_read_by_an_encoder_from_a_folder(here, sle):
+    from slencodings.torch.texts import sentence_encoder
+
+    folder = tiny_folder(here / "tiny")
+    texts = ["a good day", "bad", "a fine good day night", "bad"]
+    rows = sentence_encoder(str(folder))(texts)
+    assert rows.shape == (4, 8)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(rows[1], rows[3], atol=1e-5)
+    one_by_one = np.concatenate([sentence_encoder(str(folder))([text]) for text in texts])
+    np.testing.assert_allclose(rows, one_by_one, atol=1e-5)
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": false}')
+    assert not np.allclose(sentence_encoder(str(folder))(texts), rows, atol=1e-3)
+    words = ("--features", "text.jsonl", "--text", "text", "--model", "m.safetensors")
+    code, _, err = sle("train", "crowd.csv", *words, "--encoder", "tiny", "--epochs", 2)
+    assert code == 0, err
+    # The model remembers what read its texts.
+    code, _, err = sle("evaluate", "crowd.csv", *words)
+    assert code == 0, err
+
+
+def test_encoders_that_cannot_read_are_told(here, sle):
+    how = ["--features", "text.jsonl", "--model", "m.safetensors"]
+    (here / "empty").mkdir()
+    cases = {
+        ("--text", "text", "--encoder", "nowhere"): "--encoder must be a folder with a model, or a",
+        ("--text", "text", "--encoder", "empty"): "'empty' must hold a tokenizer and a model",
+        ("--encoder", "empty"): "--encoder reads a column of text; none is named",
+    }
+    for words, text in cases.items():
+        code, _, err = sle("train", "crowd.csv", *how, *words)
+        assert code == 1
+        assert text in err
+
+
+def test_an_encoder_without_transformers_says_what_to_install(here, monkeypatch):
+    import sys
+
+    from slencodings.torch.texts import sentence_encoder
+
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match="pip install transformers"):
+        sentence_encoder(str(here))
+    monkeypatch.setitem(sys.modules, "slencodings.torch.texts", None)
+    with pytest.raises(ImportError, match=r"pip install 'slencodings\[torch\]'"):
+        models.text_encoder("tiny", "text")

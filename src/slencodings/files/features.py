@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from zipfile import BadZipFile
@@ -18,6 +18,8 @@ from slencodings.tables.roles import Reading, find_columns
 
 # Of n items, (n, D) or (n, ...).
 Features: TypeAlias = NDArray[np.float32]
+# What makes features (n, D) of n texts.
+Embed: TypeAlias = Callable[[list[str]], Features]
 
 # Words and pairs of words are counted in so many places. Nothing is learned, so nothing but this
 # has to be stored with a model.
@@ -25,7 +27,12 @@ TEXT_FEATURES = 4096
 
 
 def read_features(
-    source: str, items: Sequence[Any], *, feature_item: str | None = None, text: str | None = None
+    source: str,
+    items: Sequence[Any],
+    *,
+    feature_item: str | None = None,
+    text: str | None = None,
+    embed: Embed | None = None,
 ) -> tuple[Features, NDArray[np.bool_]]:
     """Features (N, D) of the items, and which of them the file has, (N,).
 
@@ -35,10 +42,15 @@ def read_features(
         Parquet or JSONL with a column for the item and numbers in all others
     items : the names to look for; what the file has besides is left out
     feature_item : the column of item names, found by its usual names if left out
-    text : a column of text instead of numbers, turned into counts of words and pairs of words
+    text : a column of text instead of numbers
+    embed : turns texts into features; counts of words and pairs of words if left out
     """
     arrays = Path(source).suffix.lower() == ".npz"
-    names, X = _from_arrays(Path(source)) if arrays else _from_table(source, feature_item, text)
+    names, X = (
+        _from_arrays(Path(source))
+        if arrays
+        else _from_table(source, feature_item, text, embed or _counted)
+    )
     place = {name: n for n, name in enumerate(names)}
     if len(place) < len(names):
         raise ValueError(
@@ -80,7 +92,9 @@ def _from_arrays(path: Path) -> tuple[list[Any], Features]:
     return found["item"].tolist(), found["X"].astype(np.float32)
 
 
-def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[Any], Features]:
+def _from_table(
+    source: str, item: str | None, text: str | None, embed: Embed
+) -> tuple[list[Any], Features]:
     with workspace() as (connection, folder):
         found = locate(connection, source, folder)
         found = converted(found, Reading(), folder, lambda what, text: None)
@@ -106,7 +120,7 @@ def _from_table(source: str, item: str | None, text: str | None) -> tuple[list[A
             arrays = relation.fetchnumpy()
     rows = np.asarray(arrays[column]).tolist()
     if text:
-        return rows, _counted([str(words) for words in np.ma.filled(arrays[text], "").tolist()])
+        return rows, embed([str(words) for words in np.ma.filled(arrays[text], "").tolist()])
     columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in inputs]
     return rows, np.stack(columns, axis=1).astype(np.float32)
 

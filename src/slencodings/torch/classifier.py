@@ -33,7 +33,14 @@ _CHUNK = 1024
 # Parameters that are no part of a stored model: what it was trained from, where and how loudly.
 _NOT_STORED = ("encoder", "labels", "reliability", "checkpoint", "device", "verbose")
 # What else is learned in training, as plain values.
-_FITTED = ("history_", "input_shape_", "input_dtype_", "n_features_in_", "feature_names_in_")
+_FITTED = (
+    "history_",
+    "input_shape_",
+    "input_dtype_",
+    "n_features_in_",
+    "feature_names_in_",
+    "text_encoder_",
+)
 
 
 class SLEClassifier(ClassifierMixin, BaseEstimator):
@@ -69,6 +76,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     network_ : the trained module, from inputs to `Opinion`
     history_ : one row per epoch: epoch, loss, validation_loss
     rounds_ : what came of `rounds`, if there were several
+    text_encoder_ : what read the texts that X was made of, if somebody says so before storing it
 
     Examples
     --------
@@ -143,9 +151,10 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         check_plan(plan, self.objective)
         x = self._inputs(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        trust, labels = self.reliability, self.labels
+        trust, labels, names = self.reliability, self.labels, None
         if self.rounds != 1:
             y = in_order(y, len(x), labels, items)
+            names = y.items
             self.rounds_ = self._in_rounds(x.numpy(), y, seed)
             items, labels = None, y.labels
             if self.rounds_.target is not None:
@@ -193,7 +202,15 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
                 network, losses, x, values, plan, votes=votes, start=start, after_epoch=after_epoch
             )
         self.classes_, self.network_, self.history_ = target.labels, network, history
+        names = names if target.items is None else target.items
+        self.text_encoder_: str | None = None
+        self.seen_ = saving.name_hashes([] if names is None else names.tolist())
         return self
+
+    def has_seen(self, items: Any) -> NDArray[np.bool_]:
+        """Which of these items, by name, it was trained on, (n,): scores on them say little."""
+        check_is_fitted(self, "network_")
+        return np.isin(saving.name_hashes(items), self.seen_)
 
     def _in_rounds(self, X: NDArray[Any], crowd: Annotations, seed: int) -> Rounds:
         """Rounds of networks like this one; see `learn_in_rounds`."""
@@ -256,7 +273,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
             fitted={name: getattr(self, name) for name in _FITTED if hasattr(self, name)},
             plain=self.encoder is None,
         )
-        saving.write(path, "classifier", self.network_.state_dict(), about)
+        tensors = self.network_.state_dict() | {"seen": torch.as_tensor(self.seen_)}
+        saving.write(path, "classifier", tensors, about)
 
     @classmethod
     def load(cls, path: str | Path, *, encoder: nn.Module | None = None) -> SLEClassifier:
@@ -270,6 +288,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
                 f"Type: SLEClassifier.load(path{'' if about['plain'] else ', encoder=module'})"
             )
         model = cls(encoder, **about["parameters"])
+        model.seen_ = tensors.pop("seen").numpy()
         model.classes_ = saving.labels_from_json(about["labels"])
         for name, value in about["fitted"].items():
             setattr(model, name, np.asarray(value) if name == "feature_names_in_" else value)

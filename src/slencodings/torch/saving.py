@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -111,6 +111,12 @@ def read_checkpoint(path: str | Path, about: Training) -> tuple[Checkpoint | Non
     network, best, optimizer = (parts[part] for part in _PARTS)
     found = Checkpoint(stored["history"], network, best, optimizer, tensors["random"])
     return found, stored["seed"]
+
+
+def name_hashes(names: Sequence[Any]) -> NDArray[np.int64]:
+    """64 bits of each name: enough to know it again, and not to read it."""
+    digests = [hashlib.blake2b(str(name).encode(), digest_size=8).digest() for name in names]
+    return np.frombuffer(b"".join(digests), dtype="<i8").copy()
 
 
 def fingerprint(*arrays: Tensor) -> str:

@@ -29,6 +29,7 @@ class Target(NamedTuple):
     values : arrays (n, ...), what the loss takes besides the prediction
     base_rate : array (K,)
     votes : array (n, K), what people said of the rows, if it came from people
+    items : array (n,), what the rows are called, if they have names
     """
 
     labels: NDArray[Any]
@@ -36,6 +37,7 @@ class Target(NamedTuple):
     values: tuple[NDArray[Any], ...]
     base_rate: Floats
     votes: Floats | None
+    items: NDArray[Any] | None
 
 
 class _Given(NamedTuple):
@@ -103,6 +105,7 @@ def read_target(
         tuple(v[known] for v in values),
         base_rate / base_rate.sum(),
         votes[known] if isinstance(y, Annotations) else None,
+        None if given.items is None else np.asarray(given.items)[at][known],
     )
 
 

@@ -1,0 +1,189 @@
+"""Does a network help to say what is true? Crowds cut to few annotations an item.
+
+Every method learns from the same annotations of the same items with the same small network and
+plan, and says what is true of them (*right targets*) and of items that it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from experiments import data as sets
+from experiments import texts
+from experiments.rivals import Rival, crowd_layer, raykar
+from experiments.rows import Job, Row
+from slencodings import Annotations, aggregate, datasets
+from slencodings.torch import SLEClassifier
+
+METHODS = (
+    "CE on votes",
+    "SLE on votes",
+    "CE on Dawid-Skene",
+    "Raykar et al. 2010",
+    "CrowdLayer",
+    "CE in rounds",
+    "SLE in rounds",
+)
+CUTS = {
+    "digits": (1, 2, 3, 5),
+    "rte": (1, 2, 3),
+    "mre": (1, 2, 3),
+    "convabuse": (1, 2, 3),
+}
+_ROUNDS = 4
+_HIDDEN = 64
+
+
+class Plan(NamedTuple):
+    """How all networks of a crowd are trained."""
+
+    max_epochs: int
+    learning_rate: float
+
+
+# The digits' is that of benchmarks/bench_learning.py; texts have smaller steps, as they have more
+# features. Neither was tuned here.
+PLANS = {"digits": Plan(20, 0.01)} | dict.fromkeys(("rte", "mre", "convabuse"), Plan(20, 3e-3))
+
+
+class Problem(NamedTuple):
+    """Items to learn from and to be asked about; gold is -1 where it is not known."""
+
+    X: NDArray[np.float32]
+    annotations: Annotations
+    gold: NDArray[np.intp]
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def jobs(wanted: list[str] | None = None, seeds: int = 3) -> list[Job]:
+    """One method on one crowd cut to so many annotations an item, with one seed."""
+    return [
+        {
+            "experiment": "rounds",
+            "setting": name,
+            "annotations": str(n),
+            "method": method,
+            "seed": seed,
+        }
+        for name in wanted or CUTS
+        for n in CUTS[name]
+        for seed in range(seeds)
+        for method in METHODS
+    ]
+
+
+def rows(experiment: str, setting: str, annotations: str, method: str, seed: int) -> Iterator[Row]:
+    """How right targets and network are, and how well it predicts votes on new items."""
+    torch.set_num_threads(1)
+    about = {
+        "experiment": experiment,
+        "setting": setting,
+        "annotations": annotations,
+        "method": method,
+        "seed": seed,
+    }
+    problem = digits(seed) if setting == "digits" else sentences(setting, seed)
+    for metric, value in scores(problem, int(annotations), method, seed, PLANS[setting]).items():
+        yield about | {"metric": metric, "value": value}
+
+
+def scores(problem: Problem, n: int, method: str, seed: int, plan: Plan) -> dict[str, float]:
+    """Scores of a method on a crowd that is cut to n annotations an item."""
+    X, said, gold, train, test = problem
+    crowd = cut(said, n, np.random.default_rng(seed)).of_items(train)
+    found = learn(method, X[train], crowd, plan, seed)
+    p = found.predict(X[test])
+    votes = said.of_items(test)
+    result = {"vote log-loss": -float(np.mean(np.log(p[votes.item, votes.y])))}
+    known, asked = gold[train] >= 0, gold[test] >= 0
+    if known.any():
+        right = found.truth[known].argmax(axis=1) == gold[train][known]
+        label = gold[test][asked]
+        result |= {
+            "targets": float(np.mean(right)),
+            "network": float(np.mean(p[asked].argmax(axis=1) == label)),
+            "log-loss": -float(np.mean(np.log(p[asked][np.arange(len(label)), label]))),
+        }
+    return result
+
+
+def learn(method: str, X: NDArray[np.float32], crowd: Annotations, plan: Plan, seed: int) -> Rival:
+    """Learn from a crowd's annotations of all items, in one of the ways."""
+    K = len(crowd.labels)
+    objective = "reverse_kl" if method.startswith("SLE") else "cross_entropy"
+
+    def make(**more: Any) -> SLEClassifier:
+        return SLEClassifier(
+            objective=objective,
+            hidden=(_HIDDEN,),
+            labels=list(range(K)),
+            random_state=seed,
+            **plan._asdict(),
+            **more,
+        )
+
+    crowd = Annotations(**{**vars(crowd), "labels": np.arange(K)})
+    votes = aggregate.soft_vote(crowd).probability
+    match method:
+        case "CE on votes":
+            return Rival(votes, make().fit(X, crowd).predict_proba)
+        case "SLE on votes":
+            model = make().fit(X, crowd)
+            return Rival(aggregate.sle(crowd).probability, model.predict_proba)
+        case "CE on Dawid-Skene":
+            q = aggregate.dawid_skene(crowd).probability
+            return Rival(q, make().fit(X, q).predict_proba)
+        case "Raykar et al. 2010":
+            return raykar(make, X, crowd)
+        case "CrowdLayer":
+            with torch.random.fork_rng([]):
+                torch.manual_seed(seed)
+                hidden = nn.Sequential(nn.Linear(X.shape[1], _HIDDEN), nn.ReLU())
+            return crowd_layer(hidden, _HIDDEN, X, crowd, seed=seed, **plan._asdict())
+        case "CE in rounds" | "SLE in rounds":
+            model = make(rounds=_ROUNDS).fit(X, crowd)
+            return Rival(model.rounds_.truth.probability, model.predict_proba)
+        case _:
+            raise ValueError(f"`method` must be one of {', '.join(METHODS)}; {method!r} came.")
+
+
+def cut(annotations: Annotations, n: int, rng: np.random.Generator) -> Annotations:
+    """At most n annotations an item, drawn."""
+    a = annotations
+    order = rng.permutation(len(a.item))
+    order = order[np.argsort(a.item[order], kind="stable")]
+    item = a.item[order]
+    first = np.searchsorted(item, item, side="left")
+    return a.rows(np.sort(order[np.arange(len(item)) - first < n]))
+
+
+def digits(seed: int) -> Problem:
+    """The embedded digits: 1,200 to learn from, 597 to be asked about."""
+    crowd = datasets.digits_crowd(rng=seed)
+    order = np.random.default_rng(seed).permutation(len(crowd.X))
+    X = crowd.X.astype(np.float32)
+    return Problem(X, crowd.annotations, crowd.gold, order[:1200], order[1200:])
+
+
+def sentences(name: str, seed: int) -> Problem:
+    """A crowd on texts, seen by a transformer that is not trained; four fifths are taught."""
+    X, said, gold = _features(name)
+    order = np.random.default_rng(seed).permutation(len(X))
+    part = 4 * len(X) // 5
+    return Problem(X, said, gold, order[:part], order[part:])
+
+
+@lru_cache(maxsize=1)
+def _features(name: str) -> tuple[NDArray[np.float32], Annotations, NDArray[np.intp]]:
+    found = sets.raw_texts(name)
+    X = texts.features(texts.load_encoder(), found.X, cache=sets.CACHE)
+    gold = np.full(len(X), -1) if found.gold is None else found.gold
+    return X.astype(np.float32), found.annotations, gold

@@ -1,0 +1,81 @@
+"""Rivals of rounds, and the crowds that they are measured on."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from fitting import one_thread, quick
+from test_rounds import digit_like, one_vote_each
+from torch import nn
+
+from experiments import rounds, tables
+from experiments.rivals import crowd_layer, raykar
+from experiments.rows import FOLDER, read
+from slencodings.annotations import Annotations
+
+__all__ = ["one_thread"]
+
+
+def test_joint_em_and_a_layer_of_annotators_find_truth_behind_noisy_votes():
+    X, crowd, truth = digit_like()
+    X = X.astype(np.float32)
+    votes = np.mean(crowd.y == truth)
+    how = {"max_epochs": 20, "learning_rate": 0.05}
+
+    def make():
+        return quick(objective="cross_entropy", hidden=(), **how)
+
+    layered = crowd_layer(nn.Identity(), 4, X, crowd, **how)
+    for found in (raykar(make, X, crowd), layered):
+        p = found.predict(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+        np.testing.assert_allclose(found.truth.sum(axis=1), 1, atol=1e-5)
+        assert np.mean(found.truth.argmax(axis=1) == truth) > votes
+        assert np.mean(p.argmax(axis=1) == truth) > votes
+
+
+def test_a_layer_of_annotators_tells_apart_one_who_turns_labels_around():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    X = (2.0 * truth[:, None] - 1 + rng.normal(size=(400, 2))).astype(np.float32)
+    who = np.repeat([0, 0, 1], [200, 100, 100])[rng.permutation(400)]
+    said = np.where(who == 1, 1 - truth, truth)
+    crowd = Annotations(
+        np.arange(400), who, said, np.zeros(400), np.arange(400), np.arange(2), np.arange(2)
+    )
+    found = crowd_layer(nn.Identity(), 2, X, crowd, max_epochs=40, learning_rate=0.01)
+    right = np.mean(found.truth.argmax(axis=1) == truth)
+    # Nothing in the layer says which label is which, and two may be exchanged throughout.
+    assert max(right, 1 - right) > 0.85
+
+
+def test_a_crowd_is_cut_to_so_many_annotations_an_item():
+    crowd = rounds.digits(0).annotations
+    for n in (1, 3):
+        few = rounds.cut(crowd, n, np.random.default_rng(0))
+        assert set(np.bincount(few.item, minlength=len(crowd.items))) == {n}
+    assert len(rounds.cut(crowd, 9, np.random.default_rng(0)).item) == len(crowd.item)
+
+
+@pytest.mark.parametrize("method", rounds.METHODS)
+def test_every_method_is_scored_on_targets_and_new_items(method):
+    X, crowd, truth = digit_like(N=100)
+    problem = rounds.Problem(X.astype(np.float32), crowd, truth, np.arange(80), np.arange(80, 100))
+    found = rounds.scores(problem, 1, method, 0, rounds.Plan(2, 0.01))
+    assert set(found) == {"targets", "network", "log-loss", "vote log-loss"}
+    without = problem._replace(gold=np.full(100, -1))
+    assert set(rounds.scores(without, 1, method, 0, rounds.Plan(1, 0.01))) == {"vote log-loss"}
+
+
+def test_a_method_of_another_name_is_refused():
+    crowd, _ = one_vote_each(N=40)
+    with pytest.raises(ValueError, match=r"`method` must be one of CE on votes, .*; 'MV' came"):
+        rounds.learn("MV", np.zeros((40, 2), dtype=np.float32), crowd, rounds.Plan(1, 0.1), 0)
+
+
+def test_the_document_says_what_the_rows_say():
+    rows = read(FOLDER / "rounds.parquet")
+    text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
+    for name in rows["setting"].unique():
+        assert tables.markdown(tables.rounds_table(rows, name)) in text
