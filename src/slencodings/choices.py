@@ -52,8 +52,6 @@ Reduction: TypeAlias = Literal["mean", "sum", "none"]
 Schedule: TypeAlias = Literal["constant", "cosine"]
 # Whom to trust in the targets of a network.
 Trusted: TypeAlias = Literal["none", "learned"]
-# What further annotations are for.
-Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
 # What becomes of labels with equally many votes, and without drawing lots.
 Ties: TypeAlias = Literal["first", "random", "soft"]
 FixedTies: TypeAlias = Literal["soft", "first"]
