@@ -63,14 +63,14 @@ HOUSE = [
         (
             "crowds",
             "triage/",
-            "which items to annotate next, and by whom",
-            "annotations opinion trust",
+            "which items to annotate next, by whom, and what that mends",
+            "annotations annotators opinion trust",
         ),
         (
             "crowds",
             "evaluation/",
             "predictions scored, methods compared on held-out votes",
-            "aggregate annotations confidence divergence kinds metrics opinion triage trust",
+            "aggregate annotations confidence divergence kinds metrics opinion trust",
         ),
         (
             "crowds",

@@ -19,7 +19,8 @@ from slencodings.aggregate import (
     share_of_agreement,
 )
 from slencodings.annotations import Annotations
-from slencodings.annotators import describe_annotators
+from slencodings.annotators import describe_annotators, judge
+from slencodings.annotators.estimates import ESTIMATES
 from slencodings.annotators.intervals import (
     agreement_sample_size,
     effective_sample_size,
@@ -29,7 +30,7 @@ from slencodings.annotators.intervals import (
 from slencodings.confidence import calibrate
 from slencodings.datasets.rte import rte
 from slencodings.tables.arrays import from_table
-from slencodings.trust import learn_trust
+from slencodings.trust import learn_crowd
 
 QUICK = ["agreement", "kappa"]
 
@@ -66,10 +67,9 @@ def column(roster, name):
 
 def test_estimates_are_what_the_methods_say():
     c = skilled(np.random.default_rng(0), np.linspace(0.5, 1, 6), N=30)
-    roster = describe_annotators(c, groups=0)
+    roster = describe_annotators(c, estimates=ESTIMATES, groups=0)
     start = np.random.default_rng(0)
     expected = {
-        "learned": [learn_trust(c).reliability[m] for m in range(6)],
         "agreement": share_of_agreement(c),
         "kappa": pairwise_kappa(c),
         "dawid_skene": dawid_skene(c).reliability,
@@ -80,6 +80,49 @@ def test_estimates_are_what_the_methods_say():
         if name != "agreement":
             assert set(roster.columns[f"{name}_low"] + roster.columns[f"{name}_high"]) == {None}
     assert all(note.startswith("Kappa is negative") for note in roster.notes)
+
+
+def test_verdicts_and_how_often_they_are_right_are_what_the_learned_crowd_says():
+    c = skilled(np.random.default_rng(0), np.linspace(0.5, 1, 6), N=60)
+    crowd = learn_crowd(c)
+    low, high = crowd.above_chance_interval()
+    expected = {
+        "above_chance": crowd.above_chance,
+        "above_chance_low": low,
+        "above_chance_high": high,
+        "accuracy": crowd.accuracy,
+        "chance": crowd.people.chance,
+        "worth_for_votes": crowd.worth,
+    }
+    for roster in (describe_annotators(c), describe_annotators(c, crowd=crowd)):
+        for name, values in expected.items():
+            np.testing.assert_array_equal(column(roster, name), values)
+        for m, judged in enumerate(judge(c, crowd)):
+            row = by_name(roster)[m]
+            assert (row["verdict"], row["reason"]) == judged
+
+
+def test_the_default_needs_no_refits(monkeypatch):
+    def refit(*args, **kwargs):
+        raise AssertionError("a refit")
+
+    for name in ("dawid_skene", "mace", "pairwise_kappa"):
+        monkeypatch.setattr(f"slencodings.annotators.estimates.{name}", refit)
+    c = skilled(np.random.default_rng(0), np.linspace(0.5, 1, 6), N=60)
+    told = []
+    roster = describe_annotators(c, progress=lambda done, total: told.append(done / total))
+    assert None not in roster.columns["above_chance_low"] + roster.columns["agreement_low"]
+    assert told == sorted(told)
+    assert told[-1] == 1
+    with pytest.raises(AssertionError, match="a refit"):
+        describe_annotators(c, estimates=["kappa"])
+
+
+def test_those_whose_votes_are_scored_decide_what_is_worth_something():
+    c = skilled(np.random.default_rng(0), np.linspace(0.5, 1, 6), N=60)
+    some = column(describe_annotators(c, scored=[4, 5]), "worth_for_votes")
+    np.testing.assert_array_equal(some, learn_crowd(c, scored=[4, 5]).worth)
+    assert not np.array_equal(some, column(describe_annotators(c), "worth_for_votes"))
 
 
 @given(seeds, st.booleans())
@@ -223,6 +266,33 @@ def test_a_scale_of_its_own_is_not_subtracted():
     assert by_name(roster)["a"]["stated"] == 1.5
     assert by_name(roster)["a"]["earned"] is not None
     assert any(r"not on [0, 1]" in note for note in roster.notes)
+    # Where the ends of the scale are known, it is.
+    scaled = replace(c, uncertainty=np.asarray([1, 0, 0.75, 0]))
+    roster = describe_annotators(scaled, estimates=QUICK, groups=0)
+    assert [by_name(roster)[m]["stated"] for m in "ab"] == [0.125, 1]
+    assert roster.columns["overconfidence"] != [None, None]
+    assert not any(r"not on [0, 1]" in note for note in roster.notes)
+
+
+def test_levels_tell_how_often_people_are_right_who_state_them():
+    rng = np.random.default_rng(0)
+    c = skilled(rng, np.full(5, 0.75), N=200, per_item=5)
+    crowd = learn_crowd(c)
+    likely = crowd.truth(c).probability[c.item, c.y] > 0.5
+    c = replace(c, stated=np.where(likely ^ (rng.random(1000) < 0.2), 5.0, 2.0))
+    roster = describe_annotators(c)
+    learned = learn_crowd(c)
+    low, high = roster.levels
+    assert (low.level, high.level) == (2, 5)
+    assert low.annotations + high.annotations == 1000
+    assert low.accuracy is not None
+    assert high.accuracy is not None
+    right = learned.truth(c).probability[c.item, c.y]
+    assert high.accuracy == pytest.approx(right[c.stated == 5].mean())
+    assert low.accuracy < (high.accuracy_low or 0) < high.accuracy < (high.accuracy_high or 0)
+    assert [low.worth_share, high.worth_share] == learned.share.tolist()
+    assert "Whether confidence is earned" in str(roster)
+    assert describe_annotators(replace(c, stated=None)).levels == []
 
 
 # Intervals
@@ -284,9 +354,9 @@ def test_shared_items_are_spread_evenly_over_groups():
 
 def test_intervals_hold_what_they_are_about():
     c = skilled(np.random.default_rng(1), np.linspace(0.5, 1, 5), N=40)
-    for row in describe_annotators(c, groups=4).to_rows():
-        for name in ("learned", "agreement", "kappa", "dawid_skene", "mace"):
-            lowest = -1 if name == "kappa" else 0
+    for row in describe_annotators(c, estimates=ESTIMATES, groups=4).to_rows():
+        for name in ("above_chance", *ESTIMATES):
+            lowest = 0 if name in ("agreement", "dawid_skene", "mace") else -1
             assert lowest <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1
 
 
@@ -329,7 +399,7 @@ def test_progress_counts_every_fit():
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]  # three items make three groups
     told.clear()
     describe_annotators(c, estimates=QUICK, groups=0, progress=lambda *x: told.append(x))
-    assert told == [(1, 1)]
+    assert told[-1] == (1, 1)  # before that, of learning
 
 
 # What must not be hidden
@@ -347,21 +417,21 @@ def test_who_shares_no_item_is_there_and_told():
         items=np.arange(31),
         annotators=np.arange(4),
     )
-    roster = describe_annotators(lone, groups=2)
+    roster = describe_annotators(lone, estimates=ESTIMATES, groups=2)
     row = by_name(roster)[3]
     assert (row["annotations"], row["shared_items"]) == (1, 0)
-    for name in ("agreement", "kappa", "dawid_skene", "mace", "learned_low", "said"):
+    for name in (*ESTIMATES, "above_chance", "accuracy", "worth_for_votes", "said"):
         assert row[name] is None
-    others = [by_name(roster)[m]["learned"] for m in range(3)]
-    assert min(others) - 0.05 <= row["learned"] <= max(others) + 0.05
+    assert (row["verdict"], row["reason"]) == ("too few to tell", "shares no items with others")
     assert roster.notes[0].startswith("No item is shared with anybody by 1 of 4 annotators (3)")
 
 
 @pytest.mark.parametrize("who", [["a", "a", "a"], ["a", "b", "c"]])
 def test_when_nobody_can_be_compared_nothing_is_said(who):
-    roster = describe_annotators(read([1, 2, 3], who, [0, 1, 0]))
+    roster = describe_annotators(read([1, 2, 3], who, [0, 1, 0]), estimates=ESTIMATES)
     assert len(roster.to_rows()) == len(set(who))
-    for name in ("learned", "agreement", "kappa", "dawid_skene", "mace", "mace_low", "said"):
+    assert set(roster.columns["verdict"]) == {"too few to tell"}
+    for name in ("above_chance", *ESTIMATES, "mace_low", "said"):
         assert set(roster.columns[name]) == {None}
     assert roster.notes == ["No item was judged by two annotators, so nobody can be compared."]
     assert str(roster).endswith(roster.notes[0])
@@ -371,7 +441,7 @@ def test_a_negative_kappa_is_shown_told_and_mapped():
     item = [i for i in range(8) for _ in range(3)]
     label = [x for i in range(8) for x in (i % 2, i % 2, 1 - i % 2)]
     c = read(item, ["ann", "bob", "eve"] * 8, label)
-    roster = describe_annotators(c, estimates=["kappa"], groups=0)
+    roster = describe_annotators(c, estimates=["kappa"], sort="kappa", groups=0)
     eve = by_name(roster)["eve"]
     assert eve["kappa"] == -1
     assert roster.columns["annotator"][-1] == "eve"
@@ -387,7 +457,7 @@ def test_one_label_tells_nobody_apart(K):
     names = np.arange(3), np.arange(2), np.asarray(["yes", "no"][:K], dtype=object)
     item, who = np.repeat(np.arange(3), 2), np.tile([0, 1], 3)
     c = Annotations(item, who, np.zeros(6, dtype=int), np.zeros(6), *names)
-    roster = describe_annotators(c)
+    roster = describe_annotators(c, estimates=ESTIMATES)
     assert roster.columns["agreement"] == roster.columns["kappa"] == [1, 1]
     assert roster.columns["said"] == [None, None]
     assert any("Only one label was given" in note and "yes" in note for note in roster.notes)
@@ -395,10 +465,24 @@ def test_one_label_tells_nobody_apart(K):
 
 
 def test_what_did_not_converge_is_told(monkeypatch):
-    monkeypatch.setattr("slencodings.annotators.describe._MACE_STEPS", 1)
+    monkeypatch.setattr("slencodings.annotators.estimates._MACE_STEPS", 1)
     c = skilled(np.random.default_rng(0), np.linspace(0.5, 1, 4), N=20)
     roster = describe_annotators(c, estimates=["mace"], groups=0)
     assert roster.notes == ["`mace` did not converge: take it for a rough guide."]
+
+
+def test_a_degenerate_fit_of_mace_is_named_as_such(monkeypatch):
+    c = skilled(np.random.default_rng(0), np.linspace(0.5, 1, 4), N=20)
+
+    def degenerate(*args, **kwargs):
+        found = mace(*args, **kwargs)
+        return found._replace(reliability=np.full(4, 0.004))
+
+    fine = describe_annotators(c, estimates=["mace"], groups=0)
+    assert not any("degenerate" in note for note in fine.notes)
+    monkeypatch.setattr("slencodings.annotators.estimates.mace", degenerate)
+    roster = describe_annotators(c, estimates=["mace"], groups=0)
+    assert any("`mace` takes everybody for guessing, .00 for all" in x for x in roster.notes)
 
 
 def test_too_many_pairs_cost_kappa_only():
@@ -425,15 +509,21 @@ def test_who_is_never_sure_says_nothing_to_dawid_skene():
 # Order, names and printing
 
 
-def test_the_most_trusted_come_first_and_the_unknown_last():
+def test_the_worst_come_first_or_most_of_a_column_and_the_unknown_last():
     c = read([1, 1, 2, 2, 3, 3, 4], "abacbcd", [0, 0, 0, 1, 0, 1, 0])
-    roster = describe_annotators(c, estimates=QUICK, groups=0)
+    roster = describe_annotators(c, estimates=QUICK, sort="agreement", groups=0)
     assert roster.columns["annotator"] == ["a", "b", "c", "d"]
     assert roster.columns["agreement"] == [0.5, 0.5, 0, None]
     by = describe_annotators(c, estimates=QUICK, groups=0, sort="annotations")
     assert by.columns["annotations"] == [2, 2, 2, 1]
     named = describe_annotators(c, estimates=QUICK, groups=0, sort="annotator")
     assert named.columns["annotator"] == ["a", "b", "c", "d"]
+    c = skilled(np.random.default_rng(0), np.asarray([0.95, 0.5, 0.9, 0.1, 0.92]), N=200)
+    worst = describe_annotators(c)
+    assert worst.columns["annotator"][:2] == [3, 1]
+    assert worst.columns["verdict"] == ["against the crowd", "at chance", *["fine"] * 3]
+    above = worst.columns["above_chance"][2:]
+    assert above == sorted(above)
 
 
 @one_in(10)
@@ -468,7 +558,7 @@ def test_ids_may_be_of_any_type():
 
 def test_everything_can_be_written_as_json():
     c = replace(by_chance(np.random.default_rng(0), soft=True), stated=np.linspace(0, 1, 25))
-    rows = describe_annotators(c, reliability=0.5, groups=2).to_rows()
+    rows = describe_annotators(c, reliability=0.5, estimates=ESTIMATES, groups=2).to_rows()
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     assert all(isinstance(x, str | int | float | None) for row in rows for x in row.values())
 
@@ -483,7 +573,7 @@ def test_a_page_fits_a_terminal_and_shows_both_ends_of_many():
     text = str(roster)
     table = text.partition("\n* ")[0].splitlines()
     assert max(map(len, table)) <= 120
-    assert sum("20 more" in line for line in table) == 2
+    assert sum("20 more" in line for line in table) == 3
     for at in (0, 9, 30, 39):
         assert roster.columns["annotator"][at][-9:] in text
     assert all(line == line.rstrip() for line in table)
@@ -491,10 +581,11 @@ def test_a_page_fits_a_terminal_and_shows_both_ends_of_many():
 
 
 def test_the_widest_page_has_120_columns():
-    widest = {name: [-0.25] for name in ("learned", "agreement", "kappa", "dawid_skene", "mace")}
+    widest = {name: [-0.25] for name in ("above_chance", *ESTIMATES)}
     c = read([1, 1, 2, 2], "abab", [0, 0, 1, 0])
-    roster = describe_annotators(c, reliability=1, groups=0)
+    roster = describe_annotators(c, reliability=1, estimates=ESTIMATES, groups=0)
     columns = {k: v[:1] for k, v in roster.columns.items()}
+    columns |= {"verdict": ["against the crowd"], "reason": ["hardly better than guessing"]}
     columns |= {"annotator": ["x" * 40], "annotations": [100_000], "shared_items": [100_000]}
     for name, value in widest.items():
         ends = [-1.0], [1.0]
@@ -519,11 +610,10 @@ def test_annotators_without_ids_are_refused():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"estimates": ["skill"]}, r"some of learned, agreement.*\['skill'\] came"),
+        ({"estimates": ["skill"]}, r"some of agreement, kappa.*\['skill'\] came"),
         ({"estimates": "kappa"}, r"in a list; 'kappa' came"),
-        ({"estimates": []}, r"in a list; \[\] came"),
-        ({"sort": "skill"}, r"`sort` must be one of learned, .*confused_share; 'skill' came"),
-        ({"sort": "mace", "estimates": ["kappa"]}, r"'mace' came\. Leave it out to sort by kappa"),
+        ({"sort": "skill"}, r"`sort` must be one of verdict, .*confused_share, ag.*; 'skill' came"),
+        ({"sort": "mace", "estimates": ["kappa"]}, r"'mace' came\. Leave it out for the worst"),
         ({"sort": "given"}, r"`sort` must be one of .*'given' came"),
         ({"groups": 1}, r"at least 2 are needed; 1 came"),
         ({"groups": -2}, r"at least 2 are needed; -2 came"),
@@ -546,7 +636,7 @@ def test_stated_confidence_is_checked():
 # Real crowds
 
 
-def test_the_spammers_of_rte_come_last():
+def test_the_spammers_of_rte_come_first():
     try:
         real = rte()
     except FileNotFoundError as missing:
@@ -559,7 +649,7 @@ def test_the_spammers_of_rte_come_last():
     n = np.bincount(c.annotator)
     accuracy = dict(zip(c.annotators.tolist(), np.bincount(c.annotator, right) / n, strict=True))
     busy = [row for row in roster.to_rows() if row["annotations"] >= 100]
-    best, worst = (np.mean([accuracy[r["annotator"]] for r in x]) for x in (busy[:5], busy[-5:]))
+    best, worst = (np.mean([accuracy[r["annotator"]] for r in x]) for x in (busy[-5:], busy[:5]))
     assert best > 0.8
     assert worst < 0.65
     held = [r["dawid_skene_low"] <= accuracy[r["annotator"]] <= r["dawid_skene_high"] for r in busy]

@@ -10,7 +10,7 @@ import pytest
 from flat import read_crowd
 from strategies import present
 
-from slencodings.trust.apply import weigh
+from slencodings.trust import weigh
 
 CROWD = """\
 post,worker,answer,sure,trust,expert,p_no,p_yes
@@ -112,13 +112,12 @@ def test_weighing_uses_what_the_file_tells_or_learns_it(here):
     given = read_crowd("crowd.csv", columns=ROLES).annotations
     weighed = weigh(given)
     np.testing.assert_allclose(weighed.reliability, [0.9, 0.6, 0.7])
-    assert (weighed.source, weighed.uncertainty) == ("given", 0)
-    assert weighed.opinion.uncertainty.shape == (3,)
+    assert weighed.source == "given"
+    assert weighed.votes.uncertainty.shape == (3,)
     weighed = weigh(replace(given, reliability=None))
     assert weighed.source == "learned"
-    assert np.all((weighed.reliability > 0) & (weighed.reliability < 1))
-    assert 0 <= weighed.uncertainty < 1
-    assert weighed.opinion.uncertainty.shape == (3,)
+    assert np.all((weighed.reliability >= 0) & (weighed.reliability <= 1))
+    assert weighed.votes.uncertainty.shape == (3,)
 
 
 @pytest.fixture(scope="module")
@@ -173,24 +172,63 @@ def test_sle_compare_writes_all_columns(sle, digits, tmp_path):
 
 
 def test_sle_reliability_shows_and_writes_every_annotator(sle, digits, tmp_path):
-    code, out, _ = sle("reliability", digits, "--groups", 2)
+    code, out, err = sle("reliability", digits)
     assert code == 0
     assert "Whom to trust (50 in all" in out
+    assert "Whether confidence is earned" in out
+    assert "--reliability reliability uses it" in err
     target = tmp_path / "whom.json"
-    code, _, err = sle("reliability", digits, "--groups", 0, "-o", target)
+    code, _, err = sle("reliability", digits, "--all", "--groups", 0, "-o", target)
     assert code == 0
     assert f"{target}: 50 rows" in err
-    rows = json.loads(target.read_text())["rows"]
+    whole = json.loads(target.read_text())
+    rows = whole["rows"]
     assert len(rows) == 50
     assert sum(row["annotations"] for row in rows) == 750
+    assert {"verdict", "reason", "above_chance", "worth_for_votes", "mace"} <= rows[0].keys()
+    assert sum(level["annotations"] for level in whole["about"]["levels"]) == 750
+
+
+def test_a_scale_of_confidence_reaches_reliability_and_missing_rows_are_dropped(sle, tmp_path):
+    path = tmp_path / "scaled.csv"
+    lines = ["item,annotator,label,confidence"]
+    for i in range(12):
+        lines += [f"{i},{who},{'xy'[(i + (who == 'c')) % 2]},{1 + i % 5}" for who in "abc"]
+    path.write_text("\n".join([*lines, "12,a,x,"]))
+    code, out, err = sle("reliability", path, "--confidence-scale", "1-5", "--missing", "drop")
+    assert code == 0
+    assert "1 row without confidence left out" in err
+    assert "earned" in out
+    assert "not on [0, 1]" not in out
+    for verb in ("compare", "triage"):
+        how = ["--method", "soft votes", "--bootstrap", 0] if verb == "compare" else []
+        code, _, _ = sle(verb, path, "--confidence-scale", "1-5", "--missing", "drop", *how)
+        assert code == 0
+
+
+def test_answers_that_are_repeated_are_told_of_by_every_verb(sle, tmp_path):
+    path = tmp_path / "twice.csv"
+    rows = [f"{i},{who},{'xy'[i % 2]}" for i in range(6) for who in "ab"]
+    path.write_text("\n".join(["item,annotator,label", *rows, "0,a,y"]))
+    told = "1 annotation more of an (item, annotator) pair that has one; --duplicates"
+    for verb in ("reliability", "triage", "compare"):
+        how = ["--method", "soft votes", "--bootstrap", 0] if verb == "compare" else []
+        code, _, err = sle(verb, path, *how)
+        assert code == 0
+        assert told in err
+    _, _, err = sle("triage", path, "--duplicates", "first")
+    assert told not in err
 
 
 def test_sle_triage_says_what_to_annotate_next(sle, digits, tmp_path):
-    code, out, err = sle("triage", digits, "--budget", 7, "--limit", 3, "--target", 0.05)
+    code, out, err = sle("triage", digits, "--budget", 7, "--limit", 3, "--least-votes", 3)
     assert code == 0
-    assert "Planned: 7 annotations" in out
+    assert "7 annotations of " in out
+    assert ": expected errors " in out
+    assert "The next 100 are expected to mend" in out
+    assert "nan" not in out
     assert len(out.split("\n\n")[1].splitlines()) == 4
-    assert "reliability = reliability" in err
+    assert "--reliability reliability uses it" in err
     target = tmp_path / "next.csv"
     sle("triage", digits, "--budget", 7, "-o", target)
     with target.open() as file:
@@ -198,23 +236,37 @@ def test_sle_triage_says_what_to_annotate_next(sle, digits, tmp_path):
     assert len(rows) == 150
     assert sum(int(row["planned"]) for row in rows) == 7
     assert sum(len(json.loads(row["annotators"])) for row in rows) == 7
-    plain = tmp_path / "plain.csv"
-    plain.write_text("\n".join(",".join(r.split(",")[:3]) for r in digits.read_text().split()))
-    code, out, err = sle("triage", plain, "--limit", 1)
+
+
+def test_sle_triage_asks_for_what_the_money_pays(sle, digits, tmp_path):
+    names = {line.split(",")[1] for line in digits.read_text().splitlines()[1:]}
+    prices = tmp_path / "prices.csv"
+    prices.write_text("\n".join(["worker,price", *(f"{name},0.5" for name in sorted(names))]))
+    target = tmp_path / "next.json"
+    code, _, _ = sle("triage", digits, "--budget", 3, "--costs", prices, "-o", target)
     assert code == 0
-    assert "learned  trust: held-out vote log-loss" in err
+    about = json.loads(target.read_text())["about"]
+    assert about["spent"] == 3
+    assert about["errors_after"] < about["errors"]
+    prices.write_text("who,euros\nann,1\n")
+    code, _, err = sle("triage", digits, "--costs", prices)
+    assert code == 1
+    assert "--costs must be a table with the columns annotator and cost" in err
+    prices.write_text("annotator,cost\nann-01,1\nann-01,2\n")
+    code, _, err = sle("triage", digits, "--costs", prices)
+    assert code == 1
+    assert "--costs must name each annotator once, with a cost; 2 rows came for 1 annotator" in err
 
 
-def test_where_every_item_has_one_annotation_triage_trusts_all_alike(sle, tmp_path):
+def test_where_every_item_has_one_annotation_each_is_one_count(sle, tmp_path):
     path = tmp_path / "alone.csv"
     path.write_text("item,annotator,label,uncertainty\np,ann,x,0.5\nq,bob,y,0.9\n")
-    code, out, err = sle("triage", path, "--target", 0.3)
+    code, out, err = sle("triage", path)
     assert code == 0
-    assert "note     no item has two annotations to learn trust from; all are trusted alike" in err
-    assert "2 items: 2 have too few opinions" in out
-    code, _, _ = sle("triage", path, "-o", tmp_path / "next.json", "--target", 0.3)
-    asked = json.loads((tmp_path / "next.json").read_text())
-    assert {row["item"]: row["annotators"] for row in asked["rows"]} == {"q": ["ann"], "p": ["bob"]}
+    assert "no item has two annotations to learn from; each annotation is one count" in err
+    assert "2 items: 0 settled, 2 with too few opinions, 0 in conflict." in out
+    assert "wrong is what the next person would not say" in out
+    assert "nan" not in out
 
 
 def test_wrong_use_of_the_verbs_is_told(sle, digits, tmp_path):
@@ -224,9 +276,15 @@ def test_wrong_use_of_the_verbs_is_told(sle, digits, tmp_path):
     code, _, err = sle("compare", digits, "--method", "votes")
     assert code == 1
     assert "--method must be some of 'majority vote'" in err
-    code, _, err = sle("triage", digits, "--target", 0)
+    code, _, err = sle("triage", digits, "--least-probability", 0)
     assert code == 1
-    assert "uncertainty to reach, in (0, 1]; 0.0 came" in err
+    assert "--least-probability must lie above 0 and at most at 1; 0.0 came" in err
+    code, _, err = sle("triage", digits, "--budget", -1)
+    assert code == 1
+    assert "--budget must be a number of at least 0; -1.0 came" in err
+    code, _, err = sle("reliability", digits, "--scored", "nobody")
+    assert code == 1
+    assert "--scored must name annotators" in err
     code, _, err = sle("compare", digits, "--confidence-scale", "calibrated")
     assert code == 2
     nobody = tmp_path / "nobody.csv"

@@ -366,7 +366,11 @@ def test_what_is_open_is_what_triage_says_and_why():
         assert row["reason"] == why[row["item"]]
     few = [rows[row["row"]] for row in found["next"]["few"]]
     assert {row["why"] for row in few} == {"few"}
-    assert [row["probability"] for row in few] == sorted(row["probability"] for row in few)
+    plan = triage.triage(said, weighed=weighed, least_probability=0.8, conflict=0.3)
+    order = [row["item"] for row in plan.to_rows() if row["status"] == "few"]
+    assert [row["item"] for row in few] == order[: len(few)]
+    assert found["next"]["plan"] == plan.summary().splitlines()[1:]
+    assert plan.summary().splitlines()[2] in render(found).replace("&gt;", ">")
     split = [rows[row["row"]] for row in found["next"]["conflict"]]
     assert {row["why"] for row in split} == {"conflict"}
     sharp = [row["conflict"] for row in split]

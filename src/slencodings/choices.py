@@ -58,8 +58,6 @@ Reduction: TypeAlias = Literal["mean", "sum", "none"]
 Schedule: TypeAlias = Literal["constant", "cosine"]
 # What annotations are worth in the targets of a network: learned from the crowd, or as stated.
 Weighed: TypeAlias = Literal["learned", "stated"]
-# What further annotations are for.
-Goal: TypeAlias = Literal["label", "probability", "uncertainty"]
 # What becomes of labels with equally many votes, and without drawing lots.
 Ties: TypeAlias = Literal["first", "random", "soft"]
 FixedTies: TypeAlias = Literal["soft", "first"]

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slencodings.annotators.levels import Level
 
 Columns = dict[str, list[Any]]
 
 # What the printed head of a column is, where it is not the name of the column.
 _CONFUSED = "most confused (of all times it was said)"
 _HEADS = {
+    "above_chance": "above chance",
+    "accuracy": "right",
+    "chance": "by chance",
+    "worth_for_votes": "vote worth",
     "shared_items": "shared",
+    "reason": "why",
     "dawid_skene": "Dawid-Skene",
     "mace": "MACE",
     "overconfidence": "over",
@@ -26,10 +34,12 @@ class Roster:
     Attributes
     ----------
     columns : a list of M plain values for each column, None where nothing is known
+    levels : what each level of stated confidence comes to, from the lowest
     notes : what a reader has to know about these values, one sentence each
     """
 
     columns: Columns
+    levels: list[Level]
     notes: list[str]
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -39,25 +49,48 @@ class Roster:
 
     def __str__(self) -> str:
         M = len(self.columns["annotator"])
-        trusted = [name for name in self.columns if f"{name}_low" in self.columns]
-        trusted = ["annotations", "shared_items", *trusted]
-        trusted += ["given"] if "given" in self.columns else []
+        asked = [name for name in self.columns if f"{name}_low" in self.columns]
+        compared = ["annotations", "shared_items", "worth_for_votes"]
+        compared += [name for name in asked if name != "above_chance"]
+        compared += ["given"] if "given" in self.columns else []
         known = any(x is not None for x in self.columns["stated"])
         stated = ["stated", "earned", "overconfidence"] if known else []
         return "\n".join(
             [
-                f"Whom to trust ({M:,} in all; 95 % intervals in brackets)",
-                *_table(self.columns, trusted),
+                f"Whom to trust ({M:,} in all; 95 % intervals in brackets; above chance: 0 is "
+                "guessing, 1 always right)",
+                *_table(self.columns, ["verdict", "above_chance", "accuracy", "chance", "reason"]),
+                "\nHow much they did, what it is worth for predicting votes, how far others agree",
+                *_table(self.columns, compared),
                 "\nWhere they differ from their peers",
                 *_table(self.columns, [*stated, _CONFUSED]),
+                *_levels(self.levels),
                 *([""] if self.notes else []),
                 *(f"* {note}" for note in self.notes),
             ]
         )
 
 
+def _levels(levels: list[Level]) -> list[str]:
+    if not levels:
+        return []
+    lines = [
+        [
+            f"{x.level:g}",
+            f"{x.annotations:,}",
+            "-"
+            if x.accuracy is None
+            else f"{_short(x.accuracy)} ({_short(x.accuracy_low)} {_short(x.accuracy_high)})",
+            _short(x.worth_share),
+        ]
+        for x in levels
+    ]
+    heads = ["stated", "annotations", "right", "share of worth"]
+    return ["\nWhether confidence is earned", *_aligned([heads, *lines])]
+
+
 def _table(columns: Columns, names: list[str]) -> list[str]:
-    """Right-aligned but for the last column; of many annotators the first and the last."""
+    """Right-aligned but for words; of many annotators the first and the last."""
     names = ["annotator", *names]
     everybody = range(len(columns["annotator"]))
     lines = [[_cell(columns, m, name) for name in names] for m in everybody]
@@ -65,10 +98,14 @@ def _table(columns: Columns, names: list[str]) -> list[str]:
         half = _SHOWN // 2
         between = ["...", f"{len(lines) - 2 * half:,} more", *[""] * (len(names) - 2)]
         lines = [*lines[:half], between, *lines[-half:]]
-    lines = [[_HEADS.get(name, name) for name in names], *lines]
+    return _aligned([[_HEADS.get(name, name) for name in names], *lines])
+
+
+def _aligned(lines: list[list[str]]) -> list[str]:
     # The line between is no reason to widen a column.
-    widths = [max(len(line[c]) for line in lines if line[0] != "...") for c in range(len(names))]
-    aligned = [f">{w}" for w in widths[:-1]] + [""]
+    widths = [max(len(line[c]) for line in lines if line[0] != "...") for c in range(len(lines[0]))]
+    left = [head in ("verdict", "why", _CONFUSED) for head in lines[0]]
+    aligned = [f"<{w}" if words else f">{w}" for w, words in zip(widths, left, strict=True)]
     return ["  ".join(map(format, line, aligned)).rstrip() for line in lines]
 
 
@@ -80,6 +117,8 @@ def _cell(columns: Columns, m: int, name: str) -> str:
     value = columns[name][m]
     if name == "annotator":
         return _cut(value)
+    if isinstance(value, str):
+        return value
     if isinstance(value, int):
         return f"{value:,}"
     if f"{name}_low" not in columns or columns[f"{name}_low"][m] is None:
@@ -97,7 +136,7 @@ def _confused(label: Any, instead: Any, share: float, n: float) -> str:
 
 def _short(x: float | None) -> str:
     """Two digits after the point at most, and none before it if that is a zero."""
-    text = "-" if x is None else f"{x:.2f}".replace("1.00", "1.0")
+    text = "-" if x is None else f"{x:.2f}".replace("1.00", "1.0").replace("-0.00", "0.00")
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, sums_by
 from slencodings.opinion import Codes, Floats
-from slencodings.trust import Crowd
+from slencodings.trust import Crowd, Weighed
 
 Verdict: TypeAlias = Literal["against the crowd", "at chance", "look at", "too few to tell", "fine"]
 
@@ -83,6 +84,14 @@ def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
         return Judged(found, reason)
 
     return [one(m) for m in range(len(a.annotators))]
+
+
+def worth_asking(annotations: Annotations, weighed: Weighed) -> NDArray[np.bool_]:
+    """Whom to ask again, (M,): nobody who is at chance or against the crowd, or not relied on."""
+    if weighed.source != "learned":
+        return weighed.reliability > 0
+    poor = ("against the crowd", "at chance")
+    return np.asarray([j.verdict not in poor for j in judge(annotations, weighed.crowd)], bool)
 
 
 def typical_skill(crowd: Crowd, shared: Codes) -> float:

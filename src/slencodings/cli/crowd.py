@@ -127,24 +127,34 @@ def compare(
 
 @on_a_crowd
 def reliability(
-    read: Read, *, sort: o.SortBy = None, groups: o.Groups = 20, seed: o.Seed = None
+    read: Read,
+    *,
+    scored: o.Scored = None,
+    sort: o.SortBy = "verdict",
+    all: o.AllEstimates = False,
+    groups: o.Groups = 20,
+    seed: o.Seed = None,
 ) -> Found:
-    """Show whom to trust: a row for each annotator, with intervals.
+    """Show whom to trust: a verdict on each annotator and why, the worst first.
 
-    How often they agree with others, what models of annotators and learned trust make of them,
-    whether they are as sure as they should be, and what they confuse.
+    How often they are right above chance, whether they are as sure as they should be, and what
+    they confuse. No gold labels are needed: what is true is learned from the crowd.
     """
     from slencodings.annotators import describe_annotators
+    from slencodings.annotators.estimates import ESTIMATES
 
-    crowd = read()
+    crowd = read(scored=scored)
     roster = describe_annotators(
         crowd.annotations,
+        scored=crowd.scored,
+        estimates=ESTIMATES if all else ("agreement",),
         sort=sort,
         groups=groups,
         rng=seed or 0,
-        progress=lambda done, total: read.progress("estimating", done, total, "fits"),
+        progress=lambda done, total: read.progress("estimating", done, total, ""),
     )
-    about = {"notes": roster.notes, "seed": seed or 0}
+    levels = [level._asdict() for level in roster.levels]
+    about: Row = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
 
 
@@ -152,49 +162,61 @@ def reliability(
 def triage(
     read: Read,
     *,
-    budget: o.Budget = None,
-    target: o.Target = 0.2,
-    conflict: o.Conflict = 0.5,
-    goal: o.WhatFor = "label",
+    budget: o.Budget = 100,
     capacity: o.Capacity = None,
+    costs: o.Costs = None,
+    least_votes: o.LeastVotes = 2,
+    least_probability: o.LeastProbability = 0.9,
+    conflict: o.LeastConflict = 0.25,
+    scored: o.Scored = None,
     limit: o.Limit = 20,
     seed: o.Seed = None,
 ) -> Found:
-    """Say which items to annotate next, how often and by whom, and where opinions conflict.
+    """Say what is settled and why not, what to annotate next and by whom, and what that mends.
 
-    Without a column of reliability, trust is learned from the crowd.
+    What is true and who is right are learned from the crowd; --reliability COLUMN is taken instead.
     """
+    from slencodings.files.costs import read_costs
     from slencodings.triage import triage as sorted_out
-    from slencodings.trust.apply import weigh
+    from slencodings.trust import weigh
 
-    annotations = read().annotations
+    prices = None if costs is None else read_costs(costs)
+    crowd = read(scored=scored)
     weighed = weigh(
-        annotations,
+        crowd.annotations,
+        scored=crowd.scored,
         seed=seed or 0,
         progress=lambda done, total: read.progress("learning", done, total, ""),
     )
-    if weighed.trust is not None:
-        read.say("learned", f"trust: {weighed.trust.gain()}")
-    elif weighed.source == "alike":
-        read.say("note", "no item has two annotations to learn trust from; all are trusted alike")
+    if weighed.source == "alike":
+        read.say("note", "no item has two annotations to learn from; each annotation is one count")
     found = sorted_out(
-        weighed.opinion,
-        annotations,
-        reliability=weighed.reliability,
-        uncertainty=weighed.uncertainty,
-        target=target,
-        conflict=conflict,
+        crowd.annotations,
+        weighed=weighed,
         budget=budget,
-        goal=goal,
         capacity=capacity,
+        costs=prices,
+        least_votes=least_votes,
+        least_probability=least_probability,
+        conflict=conflict,
     )
-    about = {"target": target, "conflict": conflict, "budget": budget, "goal": goal}
+    about: Row = {
+        "least_votes": least_votes,
+        "least_probability": least_probability,
+        "conflict": conflict,
+        "budget": budget,
+        "spent": found.spent,
+        "errors": found.errors,
+        "errors_after": found.errors_after,
+        "next_mends": found.next_mends,
+        "seed": seed or 0,
+    }
 
     def shown() -> None:
         echo(found.summary() + "\n")
-        show(*found.table(limit), ("uncertainty after", "by whom"))
+        show(*found.table(limit), ("mends", "by whom"))
 
-    return Found(found.to_rows(), about | {"seed": seed or 0}, shown)
+    return Found(found.to_rows(), about, shown)
 
 
 @on_a_crowd

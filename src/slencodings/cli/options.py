@@ -21,7 +21,6 @@ from slencodings.choices import (
     Engine,
     FileForm,
     Format,
-    Goal,
     Incomplete,
     Missing,
     Objective,
@@ -31,6 +30,7 @@ from slencodings.choices import (
     Value,
     Weighed,
 )
+from slencodings.cli.help import show_all
 
 # What is read without a reader of exports, on one machine and on a cluster.
 TABLES = get_args(TableFormat)
@@ -134,10 +134,9 @@ In = Annotated[
     list[str],
     typer.Argument(
         metavar="IN",
-        help="CSV, TSV, Parquet, JSONL or .xlsx, also gzipped, or what an annotation tool "
-        "exported; several of a kind, a folder of them (day=1/ and the like become columns), a "
-        "'pattern/*.parquet', an address such as s3://...; "
-        "- is standard input.",
+        help="CSV, TSV, Parquet, JSONL or .xlsx, also gzipped, or a tool's export; several, a "
+        "folder (day=1/ and the like become columns), 'pattern/*.parquet', s3://...; - is standard "
+        "input.",
     ),
 ]
 Out = Annotated[
@@ -368,6 +367,17 @@ def _reading(
     """The options by which annotations are read, each a field of `Reading`."""
 
 
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option("--help-all", callback=show_all, is_eager=True, help="Show all options."),
+    ],
+)
+
+
 def as_command(
     verb: Callable[..., Any],
     run: Callable[..., None],
@@ -387,6 +397,7 @@ def as_command(
     def command(**given: Any) -> None:
         from slencodings.tables.roles import Reading, in_order
 
+        given.pop("help_all")
         typed = {name: given.pop(name) for name in shared}
         typed["confidence_scale"] = scale_of(typed["confidence_scale"], learned=learned)
         labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
@@ -397,7 +408,7 @@ def as_command(
 
     command.__doc__, command.__name__ = verb.__doc__, verb.__name__
     merged = [p for option in options for p in (retyped if option.name == "reading" else [option])]
-    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in merged]
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, _HELP_ALL]]
     command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
     return command
 
@@ -476,18 +487,25 @@ Methods = Annotated[
 Folds = Annotated[int, typer.Option(min=2, help="Parts into which items are dealt.")]
 Bootstrap = Annotated[int, typer.Option(min=0, help="Resamples of items, for intervals.")]
 SortBy = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Order of the rows.  [default: learned reliability]"),
+    str,
+    typer.Option(metavar="COLUMN", help="Order of the rows: the worst verdict, or most of COLUMN."),
+]
+AllEstimates = Annotated[
+    bool,
+    typer.Option("--all", help="Also kappa, Dawid-Skene and MACE, with intervals from refits."),
 ]
 Groups = Annotated[
-    int, typer.Option(min=0, help="Parts of the items left out in turn, for intervals; 0: none.")
+    int, typer.Option(min=0, help="Parts of the items left out in turn by --all; 0: no refits.")
 ]
 Budget = Annotated[
-    int | None,
-    typer.Option(min=0, help="Annotations to give away.  [default: what the target needs]"),
+    float, typer.Option(help="Annotations to give away; with --costs what they may cost.")
 ]
-Target = Annotated[float, typer.Option(help="Uncertainty to reach, above 0.")]
-Conflict = Annotated[float, typer.Option(help="Dissonance to bear, from 0 to 1.")]
+Costs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="What an annotation costs: a table with columns annotator and cost."
+    ),
+]
 LeastVotes = Annotated[int, typer.Option(help="Annotations that an item needs to be settled.")]
 LeastProbability = Annotated[
     float, typer.Option(help="How likely its label must be true for an item to be settled.")
@@ -506,10 +524,9 @@ ItemFields = Annotated[
         help="What else to show of the items, pictures by their addresses; may be repeated.",
     ),
 ]
-WhatFor = Annotated[Goal, typer.Option(help="What annotations should improve.")]
 Capacity = Annotated[
     int | None,
-    typer.Option(min=0, help="Annotations that each annotator can give.  [default: spread]"),
+    typer.Option(min=0, help="Annotations that each annotator can give.  [default: spread evenly]"),
 ]
 Limit = Annotated[int, typer.Option(min=1, help="Rows of the table to look at.")]
 

@@ -20,9 +20,9 @@ from slencodings import metrics
 from slencodings.aggregate.em import gold_codes, safe_log
 from slencodings.annotations import Annotations
 from slencodings.divergence import kl_divergence
+from slencodings.evaluation.dissonance import dissonance
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.opinion import Codes, Floats, Opinion, alpha, check
-from slencodings.triage import dissonance
 
 Scores: TypeAlias = dict[str, float | None]
 

@@ -84,6 +84,7 @@ def read_crowd(
                 f"{found.name}: {counted(len(a.item), 'annotation')} of "
                 f"{counted(len(a.items), 'item')}{people}, {counted(len(a.labels), 'label')}",
             )
+            _note_repeated(a, say)
             truth = None
             if gold is not None:
                 other = Source(Path(gold).name, [gold])
@@ -119,6 +120,18 @@ def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
         rows = counted(before - after, "row")
         say("note", f"{rows} without {' or '.join(numbers)} left out (--missing drop)")
     return kept
+
+
+def _note_repeated(a: Annotations, say: Say) -> None:
+    """Tell if somebody said something about an item more than once."""
+    if a.named:
+        pairs = np.unique(a.item * len(a.annotators) + a.annotator)
+        if repeated := len(a.item) - len(pairs):
+            say(
+                "note",
+                f"{counted(repeated, 'annotation')} more of an (item, annotator) pair that has "
+                "one; --duplicates first|last|error changes that",
+            )
 
 
 def _note_scale(stated: Floats, say: Say) -> None:

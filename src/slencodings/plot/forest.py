@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BEHIND = "#a6a6a6"
 _HEADS = {
-    "learned": "reliability, learned",
+    "above_chance": "right above chance",
     "agreement": "agreement with peers",
     "kappa": "kappa with peers",
     "dawid_skene": "expected accuracy (Dawid-Skene)",

@@ -9,8 +9,7 @@ import numpy as np
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
-from slencodings.annotators.verdicts import Verdict, judge
-from slencodings.opinion import Floats
+from slencodings.annotators.verdicts import Verdict
 from slencodings.report.chosen import Chosen
 from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.portraits import differs_most, own_confusions
@@ -50,17 +49,19 @@ def describe_people(
             "notes": [],
         }
     judged = judgments(a).shared()
-    roster = describe_annotators(a, estimates=["agreement", "kappa"], sort="annotations", groups=0)
+    roster = describe_annotators(
+        a,
+        crowd=weighed.crowd,
+        estimates=["agreement", "kappa"],
+        sort="annotations",
+        groups=0,
+    )
     M = len(a.annotators)
     place = {name: m for m, name in enumerate(a.annotators.tolist())}
     texts = shown(place, NAME_LETTERS)
     known = {
-        "above_chance": weighed.crowd.above_chance,
-        **dict(zip(("low", "high"), weighed.crowd.above_chance_interval(), strict=True)),
-        "accuracy": weighed.crowd.accuracy,
         "reliability": weighed.reliability,
         "items_changed": np.bincount(without.annotator[without.changed], minlength=M),
-        "judged": judge(a, weighed.crowd),
         "confusion": own_confusions(a, weighed),
         "differs": differs_most(a, weighed, chosen),
     }
@@ -90,17 +91,15 @@ def _places(names: list[Any], place: dict[Any, int]) -> list[int]:
 def _person(row: dict[str, Any], name: str, known: dict[str, Any], source: Source) -> Person:
     confused = row["said"] is not None
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
-    # Alone on all of their items, they are as right as they say.
-    learned = source == "learned" and row["shared_items"] > 0
-    judged = known["judged"] if source == "learned" else (None, None)
+    learned = source == "learned"
     return {
         "annotator": name,
-        "verdict": judged[0],
-        "reason": judged[1],
-        "above_chance": _round(known["above_chance"]) if learned else None,
-        "above_chance_low": _round(known["low"]) if learned else None,
-        "above_chance_high": _round(known["high"]) if learned else None,
-        "accuracy": _round(known["accuracy"]) if learned else None,
+        "verdict": row["verdict"] if learned else None,
+        "reason": row["reason"] if learned else None,
+        "above_chance": _round(row["above_chance"]) if learned else None,
+        "above_chance_low": _round(row["above_chance_low"]) if learned else None,
+        "above_chance_high": _round(row["above_chance_high"]) if learned else None,
+        "accuracy": _round(row["accuracy"]) if learned else None,
         "reliability": _round(known["reliability"]) if source == "given" else None,
         "annotations": row["annotations"],
         "shared_items": row["shared_items"],
@@ -126,15 +125,6 @@ def _worth_a_look(row: Person) -> tuple[int, bool, float]:
     values = (row["above_chance"], row["reliability"], row["agreement"])
     value = next((x for x in values if x is not None), None)
     return rank, value is None, value or 0.0
-
-
-def to_ask(annotations: Annotations, weighed: Weighed) -> Floats:
-    """How reliable annotators are, (M,); 0 for those who had better not be asked again."""
-    if weighed.source != "learned":
-        return weighed.reliability
-    judged = judge(annotations, weighed.crowd)
-    poor = [found.verdict in ("against the crowd", "at chance") for found in judged]
-    return np.where(poor, 0, weighed.reliability)
 
 
 def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs | None:

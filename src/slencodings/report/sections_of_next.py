@@ -14,7 +14,7 @@ def what_next(found: Summary, drawn: set[str]) -> list[Any]:
     """What to annotate and by whom, and what to decide."""
     todo, items, why = found["next"], found["items"], found["crowd"]["why"]
     rows = items["rows"]
-    parts: list[Any] = []
+    parts: list[Any] = [tag("p", " ".join(todo["plan"]))]
     if todo["few"]:
         heads = ["Item", "Why"] + ["Ask any of"] * todo["named"]
         cells = [
@@ -26,8 +26,8 @@ def what_next(found: Summary, drawn: set[str]) -> list[Any]:
             tag("h3", "Annotate these next"),
             tag(
                 "p",
-                f"{_of(len(cells), why['few'])} with too few opinions, those first whose likeliest "
-                "label is least sure to be true. Nobody is asked twice about an item, and nobody "
+                f"{_of(len(cells), why['few'])} with too few opinions, those first where more "
+                "are expected to mend most labels. Nobody is asked twice about an item, and nobody "
                 "at chance. Collect a part, make this page again, go on.",
             ),
             table(heads, cells),
@@ -46,7 +46,7 @@ def what_next(found: Summary, drawn: set[str]) -> list[Any]:
             ),
             table(["Item", "Conflict", "Why"], cells),
         ]
-    if not parts:
+    if not todo["few"] and not todo["conflict"]:
         parts.append(tag("p", "Nothing is open: every item is settled."))
     plan = tag("code", "sle triage --budget N")
     parts.append(tag("p", plan, " plans for a budget and lists every item.", class_="note"))

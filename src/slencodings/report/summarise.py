@@ -21,7 +21,7 @@ from slencodings.report.compared import compare_encodings
 from slencodings.report.items import ItemColumns, describe_items
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
-from slencodings.report.people import describe_people, to_ask
+from slencodings.report.people import describe_people
 from slencodings.report.summary import Glance, Histogram, Kind, Scored, Summary
 from slencodings.report.todo import Limits, Todo, describe_next, find_todo
 from slencodings.report.without import without_each
@@ -84,7 +84,7 @@ def summarise(
 
     a = annotations.completed(reliability)
     weighed = weigh(a, scored=scored, seed=seed, progress=lambda n, of: progress("learning", n, of))
-    todo = find_todo(weighed, Limits(least_votes, least_probability, conflict))
+    todo = find_todo(a, weighed, Limits(least_votes, least_probability, conflict))
     columns = ItemColumns(text, fields or {}, as_truth(a, gold))
     first = np.concatenate([todo.few, todo.conflict])
     chosen = choose(a, np.asarray(weighed.votes.uncertainty), weighed.conflict, seed, first)
@@ -96,7 +96,7 @@ def summarise(
         "annotators": describe_people(a, weighed, without, chosen),
         "labels": describe_labels(a, weighed, seed),
         "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
-        "next": describe_next(a, weighed, todo, to_ask(a, weighed), chosen),
+        "next": describe_next(a, weighed, todo, chosen),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }
 

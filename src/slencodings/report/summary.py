@@ -234,9 +234,10 @@ class Open(TypedDict):
 
 
 class Next(TypedDict):
-    """What to annotate next, and what to decide."""
+    """What to annotate next, and what to decide; `plan` is what the next annotations would mend."""
 
     named: bool
+    plan: list[str]
     few: list[Open]
     conflict: list[Open]
 

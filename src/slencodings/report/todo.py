@@ -12,8 +12,8 @@ from slencodings.opinion import Codes, Floats
 from slencodings.report.chosen import Chosen
 from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.summary import Next, Open
-from slencodings.triage import assign, status
-from slencodings.triage.status import likeliest
+from slencodings.triage import Triage, assign, triage
+from slencodings.triage.outlook import look_ahead
 from slencodings.trust import Weighed
 
 # Items that are named as the next to annotate or to decide, and annotators for each.
@@ -34,35 +34,35 @@ class Todo(NamedTuple):
     Attributes
     ----------
     why : "settled", "few" or "conflict"
-    few : items to annotate, the least likely to be right first
+    few : items to annotate, those first where it mends most, then the least likely to be right
     conflict : items to decide, the sharpest conflict first
     limits : by which this was decided
+    plan : what `triage` would do next
     """
 
     why: NDArray[np.str_]
     few: Codes
     conflict: Codes
     limits: Limits
+    plan: Triage
 
 
-def find_todo(weighed: Weighed, limits: Limits) -> Todo:
+def find_todo(annotations: Annotations, weighed: Weighed, limits: Limits) -> Todo:
     """Which items are open, and why."""
-    why = status(weighed, **limits._asdict())
-    unsure, sharp = (np.argsort(x, kind="stable") for x in (likeliest(weighed), -weighed.conflict))
+    plan = triage(annotations, weighed=weighed, **limits._asdict())
+    why = plan.status
+    place = {name: n for n, name in enumerate(plan.items.tolist())}
+    unsure = np.asarray([place[row["item"]] for row in plan.to_rows()], dtype=np.intp)
+    sharp = np.argsort(-plan.conflict, kind="stable")
     few, split = unsure[why[unsure] == "few"], sharp[why[sharp] == "conflict"]
-    return Todo(why, few[:_NEXT], split[:_NEXT], limits)
+    return Todo(why, few[:_NEXT], split[:_NEXT], limits, plan)
 
 
-def describe_next(
-    annotations: Annotations, weighed: Weighed, todo: Todo, useful: Floats, chosen: Chosen
-) -> Next:
-    """The items to annotate and to decide, each with its place in the list of items.
-
-    `useful` tells how reliable annotators are, (M,); 0 for those who are not to be asked.
-    """
+def describe_next(annotations: Annotations, weighed: Weighed, todo: Todo, chosen: Chosen) -> Next:
+    """The items to annotate and to decide, each with its place in the list of items."""
     a, place = annotations, chosen.place
     named = shown(a.annotators.tolist(), NAME_LETTERS)
-    asked = _ask(a, todo.few, useful) if a.named else {}
+    asked = _ask(a, todo.few, look_ahead(a, weighed).value) if a.named else {}
 
     def open_item(i: int) -> Open:
         return {
@@ -73,16 +73,17 @@ def describe_next(
 
     return {
         "named": a.named,
+        "plan": todo.plan.summary().splitlines()[1:],
         "few": [open_item(i) for i in todo.few.tolist()],
         "conflict": [open_item(i) for i in todo.conflict.tolist()],
     }
 
 
 def _ask(a: Annotations, items: Codes, useful: Floats) -> dict[int, list[int]]:
-    """Whom to ask about each item: those who have not seen it, the most reliable first."""
+    """Whom to ask about each item: those who have not seen it, who tell most first."""
     planned = np.zeros(len(a.items), dtype=np.intp)
     planned[items] = _ASKED
-    given = assign(a, planned, reliability=useful)
+    given = assign(a, planned, value=useful)
     order = np.argsort(-useful[given.annotator], kind="stable")
     found: dict[int, list[int]] = {}
     for i, m in zip(given.item[order].tolist(), given.annotator[order].tolist(), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
-from slencodings.triage.plan import counts
 
 
 class Assignment(NamedTuple):
@@ -28,18 +26,18 @@ class Assignment(NamedTuple):
 
 
 def assign(
-    annotations: Annotations, planned: ArrayLike, *, reliability: Any, capacity: Any = None
+    annotations: Annotations, planned: ArrayLike, *, value: ArrayLike, capacity: Any = None
 ) -> Assignment:
-    """Who gives the planned annotations: the most reliable first, nobody an item twice.
+    """Who gives the planned annotations: those of most value first, nobody an item twice.
 
-    From the most reliable annotator to the least, each takes up to their capacity of items they
-    have not annotated, those first that have the fewest others to turn to. Nobody of reliability 0
-    is asked. Nearly always the best sum of reliability; not always, as nobody swaps afterwards.
+    From the annotator of most value to the least, each takes up to their capacity of items they
+    have not annotated, those first that have the fewest others to turn to. Nobody of value 0 is
+    asked. Nearly always the best sum of value; not always, as nobody swaps afterwards.
 
     Parameters
     ----------
     planned : int array (N,), further annotations of each item
-    reliability : number, (M,), mapping or binomial opinions, of the annotators
+    value : (M,), what an annotation of each is worth, 0 or more, such as per unit of cost
     capacity : further annotations of each annotator at most, a number or (M,). If absent, work is
         spread: all take an equal share, and equal shares again of what is left
 
@@ -48,14 +46,14 @@ def assign(
     >>> from slencodings import from_table
     >>> rows = {"item": ["p", "p", "q"], "who": ["ann", "bob", "ann"], "label": [1, 0, 1]}
     >>> crowd = from_table(rows, item="item", annotator="who", label="label")
-    >>> assign(crowd, [1, 1], reliability=[0.9, 0.6])
+    >>> assign(crowd, [1, 1], value=[0.9, 0.6])
     Assignment(item=array([1]), annotator=array([1]), unassigned=array([1, 0]))
     """
     N, M = len(annotations.items), len(annotations.annotators)
     wanted = counts("planned", planned, N, "item")
     active = np.flatnonzero(wanted)
     left = wanted[active]
-    r = per_annotator(annotations, reliability)
+    r = _values(value, M)
     order: list[int] = np.argsort(-r, kind="stable")[: np.count_nonzero(r)].tolist()
     done, who = pairs(annotations)
     done, who = np.searchsorted(active, done[wanted[done] > 0]), who[wanted[done] > 0]
@@ -100,8 +98,27 @@ def not_yet(r: Floats, item: Codes, annotator: Codes, size: int) -> Codes:
     return np.count_nonzero(r) - np.bincount(item[r[annotator] > 0], minlength=size)
 
 
-def per_annotator(annotations: Annotations, reliability: Any) -> Floats:
-    """Reliability as one number per annotator (M,), checked as `per_annotation` does."""
-    everybody = np.arange(len(annotations.annotators))
-    once = replace(annotations, item=everybody, annotator=everybody, reliability=None)
-    return once.per_annotation(reliability)
+def _values(value: ArrayLike, M: int) -> Floats:
+    r = np.asarray(value, dtype=float)
+    if r.shape != (M,) or not np.all(r >= 0):
+        raise ValueError(
+            f"`value` must be one number of at least 0 for each annotator, ({M},); shape {r.shape} "
+            f"came{', or something below 0' * (r.shape == (M,))}."
+        )
+    return r
+
+
+def counts(name: str, values: ArrayLike, size: int, each: str) -> Codes:
+    """Whole numbers of at least 0, one for all or one for each."""
+    n = np.asarray(values)
+    if n.shape not in {(), (size,)}:
+        raise ValueError(
+            f"`{name}` must be a number or one for each {each}, ({size},); shape {n.shape} came."
+        )
+    bad = np.flatnonzero(~((n >= 0) & (n == np.floor(n)) & (n <= 2**53)))
+    if len(bad):
+        raise ValueError(
+            f"`{name}` must be whole numbers, 0 or more; {len(bad)} of {n.size} are not, "
+            f"first {np.atleast_1d(n)[bad[0]]} at position {bad[0]}."
+        )
+    return np.broadcast_to(n, (size,)).astype(np.intp)

@@ -1,37 +1,44 @@
-"""All of it at once: why, how many, where and by whom."""
+"""All of it at once: what is open and why, where to annotate next, by whom, and what it mends."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
-from slencodings.opinion import Codes, Floats, Opinion, check
-from slencodings.triage.assign import Assignment, assign, not_yet, pairs, per_annotator
-from slencodings.triage.plan import (
-    Goal,
-    annotations_needed,
-    dissonance,
-    first_gain,
-    plan,
-    why,
-    within_one,
+from slencodings.annotations import Annotations, counted
+from slencodings.opinion import Codes, Floats
+from slencodings.triage.assign import Assignment, assign, not_yet, pairs
+from slencodings.triage.outlook import Outlook, look_ahead
+from slencodings.triage.plan import MOST_EACH, NEXT, plan
+from slencodings.triage.status import (
+    CONFLICT,
+    LEAST_PROBABILITY,
+    LEAST_VOTES,
+    reasons,
+    status,
 )
+from slencodings.trust import Weighed, weigh
+
+# Of what will be said, to tell what a plan mends.
+_DRAWS = 256
 
 
 class OpenItem(TypedDict):
-    """One item of a `Triage`; `needed` is None for never."""
+    """One item of a `Triage`."""
 
     item: Any
-    why: str
-    uncertainty: float
-    dissonance: float
-    needed: int | None
+    status: str
+    reason: str
+    label: Any
+    probability: float
+    votes: int
+    conflict: float
     planned: int
-    expected_uncertainty: float
+    mends: float
     annotators: list[Any]
     unassigned: int
 
@@ -43,171 +50,253 @@ class Triage:
     Attributes
     ----------
     items, annotators : arrays (N,), (M,), names
-    why : "few", "conflict" or "settled"; see `why`
-    uncertainty, dissonance : how open the item is for want of opinions, and for their conflict
-    needed : annotations of median certainty until uncertainty meets the target; inf for never
-    gain : expected reduction of the goal by the first further annotation
+    status : "settled", "few" or "conflict"; see `status`
+    reason : why, in a few words
+    label, probability : what is likeliest true, and how likely
+    votes, conflict : how many annotations, and how far they contradict each other
     planned : further annotations that the budget pays for
-    expected_uncertainty : after what is planned, by those it is assigned to
-    certainty : of a further annotation by the annotator of median reliability
+    mends : how many wrong labels these are expected to mend, by those who are asked
     assignment : who is to give them, and what is left unassigned
+    errors, errors_after : labels expected to be wrong if each item has its likeliest, now and then
+    next_mends : how many the next 100 annotations after these are expected to mend
+    budget, spent : what could be paid, and what is
+    truth : whether who is right was learned; else an error is what the next person would not say
     """
 
     items: NDArray[Any]
     annotators: NDArray[Any]
-    why: NDArray[np.str_]
-    uncertainty: Floats
-    dissonance: Floats
-    needed: Floats
-    gain: Floats
+    status: NDArray[np.str_]
+    reason: list[str]
+    label: NDArray[Any]
+    probability: Floats
+    votes: Codes
+    conflict: Floats
     planned: Codes
-    expected_uncertainty: Floats
-    certainty: float
+    mends: Floats
     assignment: Assignment
+    errors: float
+    errors_after: float
+    next_mends: float
+    budget: float
+    spent: float
+    truth: bool
 
     def to_rows(self, limit: int | None = None) -> list[OpenItem]:
-        """One row for each item, the most worthwhile first, at most `limit`; None for never."""
-        order = np.argsort(-self.gain, kind="stable")[:limit]
+        """One row for each item, at most `limit`: what mends most first, then the least likely."""
+        # Rounded, so that what is equal but for rounding stands in the order of items.
+        p, mends = np.round(self.probability, 9), np.round(self.mends, 9)
+        order = np.lexsort((p, self.status == "settled", -mends))[:limit]
         item, annotator, unassigned = self.assignment
         first, last = (np.searchsorted(item, order, side) for side in ("left", "right"))
         names = self.annotators[annotator].tolist()
-        columns = {
-            "item": self.items[order],
-            "why": self.why[order],
-            "uncertainty": self.uncertainty[order],
-            "dissonance": self.dissonance[order],
-            "needed": [int(n) if n < np.inf else None for n in self.needed[order]],
-            "planned": self.planned[order],
-            "expected_uncertainty": self.expected_uncertainty[order],
+        columns: dict[str, list[Any]] = {
+            "item": self.items[order].tolist(),
+            "status": self.status[order].tolist(),
+            "reason": [self.reason[i] for i in order],
+            "label": self.label[order].tolist(),
+            "probability": self.probability[order].tolist(),
+            "votes": self.votes[order].tolist(),
+            "conflict": self.conflict[order].tolist(),
+            "planned": self.planned[order].tolist(),
+            "mends": self.mends[order].tolist(),
             "annotators": [names[i:j] for i, j in zip(first, last, strict=True)],
-            "unassigned": unassigned[order],
+            "unassigned": unassigned[order].tolist(),
         }
-        lists = (v if isinstance(v, list) else v.tolist() for v in columns.values())
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return cast(list[OpenItem], rows)
 
     def summary(self) -> str:
-        """What is to be done, in a few sentences."""
-        n = {name: int(np.sum(self.why == name)) for name in ("few", "conflict", "settled")}
-        never = int(np.sum(np.isinf(self.needed)))
-        needed = int(np.sum(self.needed[~np.isinf(self.needed)]))
+        """What is known and what is to be done, in a few sentences."""
+        n = {name: int(np.sum(self.status == name)) for name in ("settled", "few", "conflict")}
         lines = [
-            f"{len(self.items):,} items: {n['few']:,} have too few opinions, {n['conflict']:,} "
-            f"have opinions that conflict, {n['settled']:,} are settled.",
-            f"{needed:,} annotations by the median annotator would bring them all to the target"
-            + (f", but for {never:,} items that none would." if never else "."),
-            f"Planned: {int(self.planned.sum()):,} annotations of "
-            f"{int(np.sum(self.planned > 0)):,} items; mean uncertainty "
-            f"{_mean_in_words(self.uncertainty)} -> {_mean_in_words(self.expected_uncertainty)}.",
+            f"{counted(len(self.items), 'item')}: {n['settled']:,} settled, {n['few']:,} with too "
+            f"few opinions, {n['conflict']:,} in conflict.",
+            f"If each has its likeliest label, {_amount(self.errors)} are expected to be wrong."
+            + (
+                ""
+                if self.truth
+                else " (Who is right was not learned: wrong is what the next person would not say.)"
+            ),
+            self._planned(),
         ]
         alone = int(self.assignment.unassigned.sum())
         if alone:
-            lines.append(f"{alone:,} of them need somebody new: all others have seen the item.")
+            lines.append(f"{alone:,} of them need somebody new: nobody else is left for the item.")
+        if self.next_mends > 0:
+            lines.append(f"The next {NEXT} are expected to mend {_amount(self.next_mends)} labels.")
+        elif self.planned.any():
+            lines.append("More than these are not expected to change a label.")
         return "\n".join(lines)
+
+    def _planned(self) -> str:
+        n = int(self.planned.sum())
+        if not n and self.budget > 0:
+            return "No annotation that could be asked for is expected to change a label."
+        cost = "" if self.spent == n else f" that cost {self.spent:g}"
+        return (
+            f"{counted(n, 'annotation')}{cost} of {counted(int(np.sum(self.planned > 0)), 'item')}"
+            f": expected errors {_amount(self.errors)} -> {_amount(self.errors_after)}."
+        )
 
     def table(self, limit: int) -> tuple[list[str], list[list[str]]]:
         """The heads of a table and its cells, the most worthwhile items first."""
-        heads = ["item", "why", "uncertainty", "dissonance", "needed", "planned"]
+        heads = ["item", "status", "why", "planned", "mends", "by whom"]
         cells = [
             [
                 str(row["item"]),
-                row["why"],
-                f"{row['uncertainty']:.3f}",
-                f"{row['dissonance']:.3f}",
-                "never" if row["needed"] is None else f"{row['needed']:,}",
+                row["status"],
+                row["reason"],
                 f"{row['planned']:,}",
-                f"{row['expected_uncertainty']:.3f}",
-                ", ".join(map(str, row["annotators"])),
+                f"{row['mends']:.3f}",
+                ", ".join(map(str, row["annotators"]))
+                + (" and " if row["annotators"] and row["unassigned"] else "")
+                + (f"{row['unassigned']:,} new" if row["unassigned"] else ""),
             ]
             for row in self.to_rows(limit)
         ]
-        return [*heads, "uncertainty after", "by whom"], cells
+        return heads, cells
 
 
 def triage(
-    opinion: Opinion,
     annotations: Annotations,
     *,
-    reliability: Any,
-    uncertainty: float | None = None,
-    target: float = 0.2,
-    conflict: float = 0.5,
-    budget: int | None = None,
-    goal: Goal = "label",
+    weighed: Weighed | None = None,
+    budget: float = NEXT,
     capacity: Any = None,
+    costs: Mapping[Any, float] | None = None,
     newcomers: bool = True,
+    least_votes: int = LEAST_VOTES,
+    least_probability: float = LEAST_PROBABILITY,
+    conflict: float = CONFLICT,
 ) -> Triage:
-    """Why each item is open, how many annotations it needs, which to buy, and from whom.
+    """Which items are open and why, which to annotate next and by whom, and what that mends.
+
+    Errors are expected by what is likely true: sum over items of (1 - max_k P). What one more
+    annotation would say is averaged over, by what the annotator says where each label is true
+    (`Outlook`); annotations go where they mend most (`plan`). Nobody who is at
+    chance or against the crowd is asked, nobody twice about an item, and those first who tell most,
+    or most for what they cost. Nobody knows what they will say: spend a part, collect, plan again.
 
     Parameters
     ----------
-    opinion : Opinion (N,), what is known of each item, such as `aggregate.sle(annotations)`
-    annotations : who annotated what, so that nobody is asked twice, and the names
-    reliability : number, (M,), mapping or binomial opinions, of the annotators
-    uncertainty : doubt to expect in a further annotation; the median of the annotations if absent
-    target, conflict, goal, capacity : see `why`, `plan` and `assign`
-    budget : how many annotations can be paid; what the target needs if absent
-    newcomers : whether somebody new may annotate what all have annotated; such annotations are
-        planned and left unassigned, otherwise they are not planned
+    weighed : what `trust.weigh` gave; weighed here when absent
+    budget : how many annotations can be paid; with `costs`, what they may cost together
+    capacity : further annotations of each annotator at most, a number or (M,). If absent, work is
+        spread; with costs, who tells most for the money gets all there is
+    costs : what an annotation of each annotator costs, by name
+    newcomers : whether somebody new may annotate what nobody is left for; such annotations are
+        planned and left unassigned, as if by a typical annotator, but not where `costs` are known
+    least_votes, least_probability, conflict : as in `status`
 
     Examples
     --------
-    >>> from slencodings.aggregate import sle
     >>> from slencodings import from_table
     >>> rows = {"item": list("ppppq"), "who": list("abcda"), "y": [1, 0, 0, 1, 0]}
-    >>> crowd = from_table(rows, item="item", annotator="who", label="y")
-    >>> skill = {"a": 0.6, "b": 0.7, "c": 0.6, "d": 0.5}
-    >>> todo = triage(sle(crowd, reliability=skill), crowd, reliability=skill, budget=2)
-    >>> [(row["item"], row["why"], row["planned"], row["annotators"]) for row in todo.to_rows()]
-    [('q', 'few', 2, ['b', 'c']), ('p', 'conflict', 0, [])]
+    >>> crowd = from_table(rows, item="item", annotator="who", label="y", reliability=0.6)
+    >>> todo = triage(crowd, budget=2)
+    >>> [(row["item"], row["status"], row["planned"]) for row in todo.to_rows()]
+    [('p', 'conflict', 2), ('q', 'few', 0)]
     """
-    N, u = len(annotations.items), np.asarray(check(opinion).uncertainty, dtype=float)
-    if u.shape != (N,):
-        raise ValueError(
-            f"`opinion` needs one opinion for each of the {N} items, ({N},); shape {u.shape} came. "
-            "aggregate.sle(annotations) makes such."
-        )
-    r = per_annotator(annotations, reliability)
-    doubt = _median(annotations.uncertainty) if uncertainty is None else uncertainty
-    c = r * (1 - within_one("uncertainty", doubt))
-    typical = _median(c)
-    needed = annotations_needed(opinion, typical, target=target)
-    most = None if newcomers else not_yet(r, *pairs(annotations), N)
-    if budget is None:
-        # What takes billions is never in practice.
-        planned = np.where(needed < 2**31, needed, 0).astype(np.intp)
-        planned = planned if most is None else np.minimum(planned, most)
-    else:
-        planned = plan(opinion, typical, budget=budget, goal=goal, most=most)
-    assignment = assign(annotations, planned, reliability=r, capacity=capacity)
+    a, N, M = annotations, len(annotations.items), len(annotations.annotators)
+    weighed = weigh(a) if weighed is None else weighed
+    found = status(
+        weighed,
+        least_votes=least_votes,
+        least_probability=least_probability,
+        conflict=conflict,
+    )
+    outlook = look_ahead(a, weighed)
+    price = None if costs is None else _prices(a, costs)
+    value = outlook.value if a.named else np.zeros(M)
+    cheapest = 1.0 if price is None else float(np.min(price[value > 0], initial=np.inf))
+    affordable = int(min(_check_budget(budget) // cheapest, N * MOST_EACH))
+    free = not_yet(value, *pairs(a), N)
+    most = np.full(N, MOST_EACH) if newcomers and price is None else free
+    planned = plan(outlook, affordable, most)
+    room = N * MOST_EACH if capacity is None and price is not None else capacity
+    per_cost = value if price is None else value / price
+    given = assign(a, planned.planned, value=per_cost, capacity=room)
+    if price is not None:
+        given = _within(given, planned.gain / np.maximum(planned.planned, 1), price, budget)
+    elif not newcomers:
+        given = given._replace(unassigned=np.zeros(N, dtype=np.intp))
+    asked = np.bincount(given.item, minlength=N) + given.unassigned
+    mends = _mends(outlook, given, asked)
+    P, errors = weighed.truth.probability, float(np.sum(outlook.risk))
     return Triage(
-        items=annotations.items,
-        annotators=annotations.annotators,
-        why=why(opinion, target=target, conflict=conflict),
-        uncertainty=u,
-        dissonance=dissonance(opinion),
-        needed=needed,
-        gain=first_gain(opinion, typical, goal)[0],
-        planned=planned,
-        expected_uncertainty=_expected_uncertainty(u, assignment, c, typical),
-        certainty=typical,
-        assignment=assignment,
+        items=a.items,
+        annotators=a.annotators,
+        status=found,
+        reason=reasons(
+            a, weighed, found, least_votes=least_votes, least_probability=least_probability
+        ),
+        label=a.labels[np.argmax(P, axis=1)] if N else a.labels[:0],
+        probability=np.max(P, axis=1, initial=0),
+        votes=weighed.evidence.n.astype(np.intp),
+        conflict=weighed.conflict,
+        planned=asked,
+        mends=mends,
+        assignment=given,
+        errors=errors,
+        errors_after=errors - float(np.sum(mends)),
+        next_mends=planned.next_gain,
+        budget=budget,
+        spent=float(asked.sum() if price is None else np.sum(price[given.annotator])),
+        truth=weighed.crowd.model is not None,
     )
 
 
-def _expected_uncertainty(u: Floats, given: Assignment, c: Floats, typical: float) -> Floats:
-    """u / (1 + u sum w); what is unassigned is expected of newcomers as good as the typical one."""
-    everybody = np.append(c, typical)
-    with np.errstate(divide="ignore"):
-        w = everybody / (1 - everybody)  # infinite for the certain
-    new = np.where(given.unassigned > 0, w[-1], 0) * np.maximum(given.unassigned, 1)  # inf x 0 = 0
-    total = np.bincount(given.item, w[given.annotator], len(u)) + new
-    return u / (1 + total * u)
+def _within(given: Assignment, gain: Floats, price: Floats, budget: float) -> Assignment:
+    """As many of the assigned annotations as the budget pays, most for the money first."""
+    cost = price[given.annotator]
+    order = np.argsort(-gain[given.item] / cost, kind="stable")
+    # Sums of prices such as .1 come out a hair too large.
+    paid = np.cumsum(cost[order]) <= budget * (1 + 1e-12)
+    kept = np.sort(order[paid])
+    none = np.zeros_like(given.unassigned)
+    return Assignment(given.item[kept], given.annotator[kept], none)
 
 
-def _mean_in_words(x: Floats) -> str:
-    return f"{np.mean(x):.3f}" if len(x) else "none"
+def _mends(outlook: Outlook, given: Assignment, asked: Codes) -> Floats:
+    """How many labels each item's annotations mend, (N,), by those who are asked; new ones last."""
+    items = np.flatnonzero(asked)
+    place = np.arange(len(given.item)) - np.searchsorted(given.item, given.item)
+    who = np.full((len(items), int(asked.max(initial=0))), -1)
+    who[np.arange(who.shape[1])[None] < asked[items, None]] = outlook.typical
+    who[np.searchsorted(items, given.item), place] = given.annotator
+    mends = np.zeros(len(asked))
+    if len(items):
+        mends[items] = outlook.mended(items, who, _DRAWS)[:, -1]
+    return mends
 
 
-def _median(x: Floats) -> float:
-    return float(np.median(x)) if len(x) else 0.0
+def _check_budget(budget: float) -> float:
+    # Written so that NaN fails it.
+    if not 0 <= budget < np.inf:
+        raise ValueError(f"`budget` must be a number of at least 0; {budget} came.")
+    return budget
+
+
+def _prices(a: Annotations, costs: Mapping[Any, float]) -> Floats:
+    """What an annotation of each annotator costs, (M,)."""
+    by_text = {str(name): cost for name, cost in costs.items()}
+    names = [str(name) for name in a.annotators.tolist()]
+    unknown = [name for name in names if name not in by_text]
+    if unknown:
+        raise ValueError(
+            f"`costs` must know every annotator; {len(unknown)} of {len(names)} are missing, first "
+            f"{unknown[0]!r}."
+        )
+    price = np.asarray([by_text[name] for name in names], dtype=float)
+    bad = np.flatnonzero(~((price > 0) & (price < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"`costs` must be above 0; {len(bad)} of {len(names)} are not, first "
+            f"{price[bad[0]]:g} of {names[bad[0]]!r}."
+        )
+    return price
+
+
+def _amount(x: float) -> str:
+    """Whole numbers of many, one digit of few."""
+    return f"{x:,.0f}" if x >= 100 else f"{x:.1f}"

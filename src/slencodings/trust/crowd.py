@@ -194,8 +194,12 @@ class Crowd:
         worth = self._for(annotations, self.worth, self.typical_worth)[annotations.annotator]
         if not len(self.levels):
             return in_steps(worth)
+        return in_steps(worth * self.share[self.level_of(annotations)])
+
+    def level_of(self, annotations: Annotations) -> Codes:
+        """Which of the levels is nearest to the confidence of each annotation, (R,)."""
         middle = (self.levels[1:] + self.levels[:-1]) / 2
-        return in_steps(worth * self.share[np.searchsorted(middle, self.confidence(annotations))])
+        return np.searchsorted(middle, self.confidence(annotations))
 
     def confidence(self, annotations: Annotations) -> Floats:
         """The confidence of each annotation, (R,), as it was learned: as stated, or 1 - u."""

@@ -1,0 +1,148 @@
+"""What is believed of items now, and what further annotations would tell about them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from slencodings.annotations import Annotations, sums_by
+from slencodings.annotators.verdicts import worth_asking
+from slencodings.opinion import Codes, Floats
+from slencodings.trust import Weighed
+
+# How many numbers are held at once.
+_AT_ONCE = 2_000_000
+# Square roots of primes give points that fill a cube evenly (Richtmyer 1951).
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What is believed of items, and what the next annotation would tell.
+
+    People who annotate one item err together. So after n others one more is counted as the truth
+    reading counts it: what the annotator says where a label is true, to the power of
+    1 / (1 + c n) and scaled to sum to 1. Where that is also how answers come, a belief keeps its
+    mean. Without a model of truth an annotation makes its share of all pseudo-counts certain.
+
+    Attributes
+    ----------
+    belief : (N, K), what is true
+    said : (M + 1, K, K), what annotators say (column) where a label is true (row), and at last one
+        who is typical of those to ask; None without a model of truth
+    told : (N,), what was told of items: how many annotations, or how many counts with the prior
+    weight : (M + 1,), what an annotation adds to that
+    correlation : of the errors of people on an item; 0 without a model
+    value : (M,), how much an annotation of each is worth; 0 for those not to be asked
+    """
+
+    belief: Floats
+    said: Floats | None
+    told: Floats
+    weight: Floats
+    correlation: float
+    value: Floats
+
+    @property
+    def risk(self) -> Floats:
+        """How likely the likeliest label of each item is wrong, (N,)."""
+        # Rounding may leave a certain label a hair above 1.
+        return np.maximum(1 - np.max(self.belief, axis=1, initial=0), 0)
+
+    @property
+    def typical(self) -> int:
+        """The place of the typical annotator."""
+        return len(self.weight) - 1
+
+    def mended(self, items: Codes, annotators: Codes, draws: int) -> Floats:
+        """How many wrong labels annotations of items are expected to mend, (I, J).
+
+        E[max_k b_k - b_lead] after the first, the first two, ... of them: as beliefs keep their
+        mean, that is how much likelier the then likeliest label is right. It is 0 where nothing
+        that could be said changes which label that is.
+
+        Parameters
+        ----------
+        items : (I,)
+        annotators : (I, J), who annotates them one after the other; -1 for nobody
+        draws : of what they would say, spread evenly
+        """
+        found = np.zeros(annotators.shape)
+        step = max(_AT_ONCE // (draws * max(self.belief.shape[1], 1)), 1)
+        for start in range(0, len(items), step):
+            part = slice(start, start + step)
+            found[part] = self._mended(items[part], annotators[part], draws)
+        return found
+
+    def _mended(self, items: Codes, annotators: Codes, draws: int) -> Floats:
+        b = np.repeat(self.belief[items][:, None], draws, axis=1)
+        lead = np.argmax(self.belief[items], axis=1)
+        told = self.told[items]
+        gains = np.zeros(annotators.shape)
+        for j, who in enumerate(annotators.T):
+            weight = np.where(who >= 0, self.weight[who], 0)
+            x, y = (math.sqrt(_PRIMES[at]) for at in (j % len(_PRIMES), -1 - j % len(_PRIMES)))
+            # Each item has points of its own, or their errors would add up.
+            u: Floats = np.mod(x * np.arange(1.0, draws + 1) + y * items[:, None], 1)
+            b = self._told(b, who, told, weight, u)
+            told = told + weight
+            at_lead = np.take_along_axis(b, lead[:, None, None], axis=2)[..., 0]
+            gains[:, j] = np.mean(np.max(b, axis=2) - at_lead, axis=1)
+        return gains
+
+    def _told(self, b: Floats, who: Codes, told: Floats, weight: Floats, u: Floats) -> Floats:
+        """Beliefs (I, S, K) after what each annotator would say, drawn by u (I, S)."""
+        if self.said is None:
+            share = (weight / (told + weight))[:, None, None]
+            certain = np.zeros(b.shape)
+            np.put_along_axis(certain, _drawn(b, u)[..., None], 1, axis=2)
+            return (1 - share) * b + share * certain
+        # To the power of 0 nobody says anything.
+        power = weight / (1 + self.correlation * told)
+        said = self.said[who] ** power[:, None, None]
+        said /= np.sum(said, axis=2, keepdims=True)
+        label = _drawn(b @ said, u)
+        new = b * np.take_along_axis(np.swapaxes(said, 1, 2), label[..., None], axis=1)
+        return new / np.sum(new, axis=2, keepdims=True)
+
+
+def _drawn(p: Floats, u: Floats) -> Codes:
+    """The label at u (I, S), in [0, 1), of distributions p (I, S, K)."""
+    below = np.cumsum(p, axis=2)
+    return np.sum(below <= (u * below[..., -1])[..., None], axis=2)
+
+
+def look_ahead(annotations: Annotations, weighed: Weighed) -> Outlook:
+    """What is known of items and of annotators, for a plan."""
+    a, crowd, M = annotations, weighed.crowd, len(annotations.annotators)
+    asked = worth_asking(a, weighed)
+    belief = weighed.truth.probability
+    if crowd.model is not None:
+        said, prior = crowd.model.confusion, crowd.prior
+        typical = said[asked].mean(axis=0) if asked.any() else crowd.model.crowd
+        value = np.where(asked, np.round(information(said, prior), 9), 0)
+        said = np.concatenate([said, typical[None]])
+        n, c = weighed.evidence.n, crowd.model.correlation
+        return Outlook(belief, said, n, np.ones(M + 1), c, value)
+    n = np.bincount(a.annotator, minlength=M)
+    everybody = float(np.mean(weighed.weight)) if len(weighed.weight) else crowd.typical_worth
+    weight = np.where(n > 0, sums_by(a.annotator, weighed.weight, M) / np.maximum(n, 1), everybody)
+    told = 1 + np.sum(weighed.evidence.votes, axis=1)
+    typical = float(np.mean(weight[asked])) if asked.any() else everybody
+    value = np.where(asked, np.round(weight / (1 + weight), 9), 0)
+    return Outlook(belief, None, told, np.append(weight, typical), 0.0, value)
+
+
+def information(said: Floats, prior: Floats) -> Floats:
+    """How much an annotation of each tells about the truth, (M,), in nats.
+
+    I_m = sum_k prior_k sum_l said_mkl log(said_mkl / sum_k prior_k said_mkl)
+
+    Errors left after several annotations fall as the exponential of what these tell.
+    """
+    marginal = np.einsum("k,mkl->ml", prior, said)
+    # What nobody ever says tells nothing.
+    ratio = np.divide(said, marginal[:, None], out=np.ones(said.shape), where=said > 0)
+    return np.maximum(np.einsum("k,mkl,mkl->m", prior, said, np.log(ratio)), 0)
