@@ -4,12 +4,10 @@ No gold labels are needed: an annotation is worth what it tells about the others
 """
 
 from slencodings.trust.crowd import Crowd
-from slencodings.trust.learn import learn_trust
 from slencodings.trust.learn_crowd import count_each, learn_crowd
 from slencodings.trust.sample import sample_items
 from slencodings.trust.source import Sourced, truth_with_source
 from slencodings.trust.stored import crowd_from_json, crowd_to_json, load_crowd
-from slencodings.trust.value import Trust
 from slencodings.trust.weighed import Weighed, weigh
 from slencodings.trust.worth import Ridge
 
@@ -17,13 +15,11 @@ __all__ = [
     "Crowd",
     "Ridge",
     "Sourced",
-    "Trust",
     "Weighed",
     "count_each",
     "crowd_from_json",
     "crowd_to_json",
     "learn_crowd",
-    "learn_trust",
     "load_crowd",
     "sample_items",
     "truth_with_source",
