@@ -232,13 +232,39 @@ def test_the_version_is_that_of_the_package(sle: Sle):
 
 
 def test_help_tells_every_option(sle: Sle):
-    run = sle("encode", "--help")
+    run = sle("encode", "--help-all")
     assert run.code == 0
     options = "output format item annotator label confidence uncertainty reliability labels missing"
     options += " confidence-scale duplicates smoothing prior-weight operator form values quiet"
     options += " weigh reading save-crowd seed into again engine master memory question"
     assert all(f"--{option}" in run.out for option in options.split())
     assert "Exit codes: 0 done, 1 bad data, 2 wrong usage" in sle("--help").out
+
+
+def test_help_fits_a_screen_in_groups_with_two_examples(sle: Sle, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    verbs = "encode compare reliability triage panel report train evaluate demo".split()
+    for verb in verbs:
+        run = sle(verb, "-h")
+        assert run == sle(verb, "--help")
+        assert len(run.out.splitlines()) <= 45
+        assert sum(line.startswith(f"  sle {verb}") for line in run.out.splitlines()) == 2
+        if verb != "demo":
+            assert "Columns:" in run.out
+            whole = sle(verb, "--help-all").out
+            assert len(whole.splitlines()) > len(run.out.splitlines())
+            assert "--duplicates" in whole
+            assert "--duplicates" not in run.out
+    summary = sle("-h").out
+    assert all(f"  {verb} " in summary for verb in verbs)
+    assert "..." not in summary.partition("Commands:")[2]
+
+
+def test_a_shell_can_complete_the_verbs(sle: Sle, monkeypatch):
+    monkeypatch.setenv("_SLE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "sle tri")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert sle().out.split() == ["triage"]
 
 
 @pytest.mark.parametrize(

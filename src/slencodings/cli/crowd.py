@@ -176,11 +176,10 @@ def triage(
 
     What is true and who is right are learned from the crowd; --reliability COLUMN is taken instead.
     """
-    from slencodings.files.costs import read_costs
     from slencodings.triage import triage as sorted_out
     from slencodings.trust import weigh
 
-    prices = None if costs is None else read_costs(costs)
+    prices = None if costs is None else o.prices(costs)
     crowd = read(scored=scored)
     weighed = weigh(
         crowd.annotations,

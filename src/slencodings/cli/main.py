@@ -14,15 +14,16 @@ import typer
 from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, reliability, report, triage
 from slencodings.cli.encode import command as encode
+from slencodings.cli.help import SUMMARIES, Grouped
 from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes, printable
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="Turn what annotators said, how sure they were and how far you trust them into "
     "Dirichlet training targets.",
     epilog="Exit codes: 0 done, 1 bad data, 2 wrong usage, 130 or 143 stopped by a signal. "
@@ -49,10 +50,10 @@ def options(version: Version = False) -> None:
 
 
 for verb in (encode, compare, reliability, triage, panel, report, train, evaluate):
-    app.command()(verb)
+    app.command(cls=Grouped, short_help=SUMMARIES.get(verb.__name__))(verb)
 
 
-@app.command()
+@app.command(cls=Grouped, short_help=SUMMARIES["demo"])
 def demo(
     seed: o.CrowdSeed = 0,
     save: o.CrowdOut = None,
@@ -79,6 +80,8 @@ def main() -> NoReturn:
     out: Any = sys.stdout
     if isinstance(out, io.TextIOWrapper):
         out.reconfigure(errors="replace")
+    if "_SLE_COMPLETE" in os.environ:
+        app(prog_name="sle")  # a shell asks how to complete a line
     # Not `app()`, which turns a stop or a closed pipe into codes of its own.
     group: Any = typer.main.get_command(app)
     context: Any = None

@@ -9,6 +9,7 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
 import typer
@@ -63,7 +64,11 @@ def words(text: str | None) -> list[str] | None:
 
 
 def prices(text: str) -> dict[str, float]:
-    """What is typed as NAME=PRICE,... by name."""
+    """What annotations cost, by name: from a file, or as NAME=PRICE,... was typed."""
+    if Path(text).is_file():
+        from slencodings.files.costs import read_costs
+
+        return read_costs(text)
     found: dict[str, float] = {}
     for word in words(text) or [""]:
         name, equals, price = word.rpartition("=")
@@ -450,13 +455,6 @@ Models = Annotated[
         metavar="WHO", help="Or who is a model: annotators with commas, also 'gpt*'; COLUMN=VALUE."
     ),
 ]
-Costs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=PRICE,...",
-        help="Of an answer of each model: also says which to take first for their price.",
-    ),
-]
 PanelTargets = Annotated[
     str | None,
     typer.Option(
@@ -503,7 +501,8 @@ Budget = Annotated[
 Costs = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="What an annotation costs: a table with columns annotator and cost."
+        metavar="FILE|NAME=PRICE,...",
+        help="What an annotation of each costs; a FILE has columns annotator and cost.",
     ),
 ]
 LeastVotes = Annotated[int, typer.Option(help="Annotations that an item needs to be settled.")]

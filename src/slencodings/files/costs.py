@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from slencodings.annotations import counted
 from slencodings.files.duckdb import plain_errors
 from slencodings.files.locate import converted, locate
@@ -15,7 +13,7 @@ from slencodings.tables.roles import Reading, find_columns, listed
 _COST = ("cost", "costs", "price", "rate", "wage", "fee")
 
 
-def read_costs(source: str) -> dict[Any, float]:
+def read_costs(source: str) -> dict[str, float]:
     """What an annotation of each annotator costs, by name, for `triage(costs=...)`.
 
     A table with a column of annotators, found by its usual names, and one called cost or price.
@@ -34,7 +32,7 @@ def read_costs(source: str) -> dict[Any, float]:
                 )
             rows = typed(table.pick([who, cost], [cost]), [cost])
             pairs = rows.project(f"{quote(who)}, {quote(cost)}").fetchall()
-    costs = {name: value for name, value in pairs if name is not None and value is not None}
+    costs = {str(name): value for name, value in pairs if name is not None and value is not None}
     if len(costs) < len(pairs):
         raise ValueError(
             f"`costs` must name each annotator once, with a cost; {counted(len(pairs), 'row')} "
