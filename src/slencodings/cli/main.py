@@ -23,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
     help="Turn what annotators said, how sure they were and how far you trust them into "
     "Dirichlet training targets.",
     epilog="Exit codes: 0 done, 1 bad data, 2 wrong usage, 130 or 143 stopped by a signal. "
