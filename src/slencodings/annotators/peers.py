@@ -33,8 +33,12 @@ def _at_its_word(a: Annotations) -> Floats:
     if a.stated is None:
         return np.full(len(a.item), np.nan)
     literal = np.all((a.stated >= 0) & (a.stated <= 1))
-    # A scale whose ends were named has become uncertainty; else there is none.
-    return a.stated if literal or not np.any(a.uncertainty) else 1 - a.uncertainty
+    if literal or not np.any(a.uncertainty):
+        return a.stated
+    # Of a scale whose ends were named, each level has become an uncertainty.
+    levels = len(np.unique(a.stated))
+    pairs = len(np.unique(np.stack([a.stated, a.uncertainty]), axis=1).T)
+    return 1 - a.uncertainty if pairs == levels else a.stated
 
 
 def confusion(judged: Judgments, M: int, labels: NDArray[Any]) -> Columns:
