@@ -60,8 +60,8 @@ def shape(value: Any) -> str | list[str]:
     if inspect.isclass(value):
         if dataclasses.is_dataclass(value):
             return [field.name for field in dataclasses.fields(value)]
-        if hasattr(value, "_fields"):
-            return list(value._fields)
+        if fields := getattr(value, "_fields", None):
+            return list(fields)
     if inspect.ismodule(value) or not callable(value):
         return type(value).__name__
     try:

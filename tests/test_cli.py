@@ -243,7 +243,17 @@ def test_help_tells_every_option(sle: Sle):
 
 def test_help_fits_a_screen_in_groups_with_two_examples(sle: Sle, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    verbs = "encode compare reliability triage panel report train evaluate demo".split()
+    verbs = [
+        "encode",
+        "compare",
+        "reliability",
+        "triage",
+        "panel",
+        "report",
+        "train",
+        "evaluate",
+        "demo",
+    ]
     for verb in verbs:
         run = sle(verb, "-h")
         assert run == sle(verb, "--help")

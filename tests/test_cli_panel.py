@@ -21,7 +21,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows = csv.writer(out)
         rows.writerow(["item", "annotator", "label", "kind"])
         for i, m, k in zip(crowd.item, crowd.annotator, crowd.y, strict=True):
-            who = crowd.annotators[m]
+            who = str(crowd.annotators[m])
             kind = "person" if who.startswith("p") else "model"
             rows.writerow([f"i{i}", who, "abc"[k], kind])
     return path

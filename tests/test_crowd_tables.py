@@ -120,6 +120,7 @@ def test_evidence_adds_up_and_serves_both_readings(engine: Engine, crowd: Crowd)
     whole = evidence(columns)
     said = from_table(columns, **STATED, confidence_scale=None)
     known = crowd.evidence(said)
+    assert known.log_likelihood is not None
     for row in zip(*whole.values(), strict=True):
         item, label, e, dogmatic, _, told = row
         if not is_missing(label):

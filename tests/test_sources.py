@@ -82,7 +82,8 @@ def test_a_crowd_in_many_files_is_the_crowd_in_one(here: Path, format: str):
         assert about["files"] == 6
         assert about["rows"] == 60
         assert re.search(r"6 files, 60 rows, 2 labels: no, yes", dict(about["told"])["read"])
-    assert about["source"] == "in"
+        if source == "in":
+            assert about["source"] == "in"
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "jsonl"])

@@ -158,7 +158,7 @@ def test_the_loss_is_the_kl_of_dirichlets_averaged_over_items():
         torch.distributions.kl_divergence(*pair).mean().item() for pair in ((q, p), (p, q))
     )
     outputs = {"logits": logits}
-    printed = {"normalize": False}
+    printed: dict[str, Any] = {"normalize": False}
     assert opinion_loss(**printed)(outputs, labels).item() == pytest.approx(reverse, rel=1e-4)
     got = opinion_loss(direction="forward", **printed)(outputs, labels)
     assert got.item() == pytest.approx(forward, rel=1e-4)

@@ -21,6 +21,7 @@ import inspect
 import sys
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -121,7 +122,7 @@ OPTIONS = {
 }  # fmt: skip
 # What must be said beside, for them to count.
 SCORES = {"reliability": np.linspace(0, 1, 5)}
-BESIDE = {
+BESIDE: dict[tuple[str, str | None], dict[str, Any]] = {
     ("majority_vote", "rng"): {"ties": "random", "rng": 0},
     ("bcc", "rng"): {"types": 3, "rng": 0},
     ("krippendorff_alpha", "bootstrap"): {"rng": 0},

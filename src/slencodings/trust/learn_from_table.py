@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -101,7 +101,7 @@ def _sampled(
         # No item is shared, and how common labels are is all there is to see.
         sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
     say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
-    if frame.implementation.is_duckdb() and not isinstance(sample, Mapping):
+    if frame.implementation.is_duckdb() and not isinstance(cast("object", sample), Mapping):
         sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
     return sample, replace(reading, labels=_all_labels(frame, reading), duplicates="all")

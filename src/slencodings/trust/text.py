@@ -79,8 +79,9 @@ def _matrix(crowd: Crowd, shares: Floats, pair: str) -> list[str]:
         ]
     off = np.where(np.eye(len(names)) == 1, 0, shares)
     largest = np.argsort(-off, axis=None, kind="stable")[:_SHOWN]
-    pairs = np.stack(np.unravel_index(largest, off.shape), axis=1).tolist()
-    return ["  " + pair.format(names[j], names[k], off[j, k]) for j, k in pairs]
+    chosen: list[int] = largest.tolist()
+    places = [divmod(place, len(names)) for place in chosen]
+    return ["  " + pair.format(names[j], names[k], off[j, k]) for j, k in places]
 
 
 def _cut(name: Any, width: int) -> str:
