@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,11 @@ def stories() -> list[str]:
     return [story(seed) for seed in range(2)]
 
 
-def contest(text: str) -> dict[str, tuple[float, float]]:
-    """Accuracy and loss by name, as the demo prints them of the crowd itself."""
-    text = text.split("A small network learns")[0]
-    rows = re.findall(r"^  (\w.*?)  +(\d\.\d{3}) +(inf|\d\.\d{3}) +\S+$", text, re.MULTILINE)
-    return {name: (float(accuracy), float(loss)) for name, accuracy, loss in rows}
+def scores(text: str, question: str) -> dict[str, list[float]]:
+    """What the table under a question says of each method."""
+    part = text.split(question)[1].split("\n\n")[1]
+    found = re.findall(r"^  (\w.*?)  +(-?\d.*|inf.*)$", part, re.MULTILINE)
+    return {name: [float(x) for x in cells.split()] for name, cells in found}
 
 
 def test_the_story_depends_on_the_seed_and_on_nothing_else(stories: list[str]):
@@ -42,82 +43,54 @@ def test_the_story_depends_on_the_seed_and_on_nothing_else(stories: list[str]):
     assert "(seed 1)" in stories[1]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_what_the_closing_lines_claim_is_what_was_computed(stories: list[str], seed: int):
-    text = stories[seed]
-    rows = contest(text)
-    assert len(rows) == 4
-    right = re.search(r"Right most often: (.*), (.*)% of the images", text)
-    close = re.search(r"Lowest log-loss: (.*), (.*)\.\n", text)
-    assert right is not None
-    assert close is not None
-    best = max(accuracy for accuracy, _ in rows.values())
-    least = min(loss for _, loss in rows.values())
-    assert set(right[1].split(" and ")) == {n for n, (a, _) in rows.items() if a == best}
-    assert set(close[1].split(" and ")) == {n for n, (_, x) in rows.items() if x == least}
-    assert float(right[2]) / 100 == pytest.approx(best, abs=1e-3)
-    assert float(close[2]) == least
-    impossible = re.search(r"no chance at all: (.*)\.", text)
-    infinite = {name for name, (_, loss) in rows.items() if loss == float("inf")}
-    assert set(impossible[1].split(" and ") if impossible else []) == infinite
-
-
-def test_a_network_learns_from_every_target(stories: list[str]):
-    for text in stories:
-        trained = text.split("A small network learns")[1]
-        assert "from 1,200 images and reads 597 others" in trained
-        rows = re.findall(r"^  (\w.*?)  +(\d\.\d{3}) +(\d\.\d{3}) +(\S+)$", trained, re.MULTILINE)
-        assert [name for name, *_ in rows] == [
-            "majority vote", "soft vote", "SLE, confidence as earned", "what was written (gold)"
-        ]  # fmt: skip
-        # Chance is .1; a network trained on what was written reads nearly all.
-        assert all(float(accuracy) > 0.85 for _, accuracy, *_ in rows)
-        assert [doubt == "none" for *_, doubt in rows] == [True, True, False, True]
-
-
-def test_without_pytorch_the_story_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "slencodings.torch", None)
-    assert "(pip install 'slencodings[torch]') a network learns from this crowd" in story(0)
-
-
-def test_the_table_is_what_the_library_says_of_the_crowd(stories: list[str]):
+def test_the_tables_are_what_compare_says_of_the_crowd(stories: list[str]):
     crowd = digits_crowd(rng=0)
-    vote = slencodings.aggregate.majority_vote(crowd.annotations).probability
-    fused = slencodings.aggregate.sle(crowd.annotations, reliability=crowd.reliability)
-    rows = contest(stories[0])
-    for name, p in (
-        ("majority vote", vote),
-        ("SLE, confidence as stated", fused.probability),
-    ):
-        accuracy = np.mean(np.argmax(p, axis=-1) == crowd.gold)
-        assert rows[name][0] == pytest.approx(accuracy, abs=5e-4)
+    a = crowd.annotations.rows(crowd.annotations.item < 600)
+    a = replace(a, items=a.items[:600])
+    found = slencodings.compare(
+        a, gold=crowd.gold[:600], methods=["soft votes", "learned crowd"], folds=3, bootstrap=0
+    )
+    votes, truth = (scores(stories[0], q) for q in ("What would people say?", "What is true?"))
+    assert len(votes) == len(truth) == 4
+    for row in found.rows:
+        assert votes[row["method"]][0] == pytest.approx(row["votes"], abs=6e-4)
+        assert truth[row["method"]][0] == pytest.approx(row.get("accuracy", 0), abs=6e-4)
+
+
+def test_people_are_those_of_the_roster(stories: list[str]):
+    a = digits_crowd(rng=0).annotations
+    first = slencodings.describe_annotators(a).to_rows()[0]
+    table = stories[0].split("3. Whom to trust?")[1]
+    line = next(x for x in table.splitlines() if x.strip().startswith(first["annotator"]))
+    assert f"{first['above_chance']:.2f}" in line
+    assert first["verdict"] in line
+    assert re.search(r"Rank correlation with true reliability: 0\.[5-9]\d\.", table)
 
 
 @pytest.mark.parametrize(
-    ("readings", "lines"),
+    ("learned", "counted", "words"),
     [
-        ([("a", 0.5, 2.0), ("b", 0.5, 1.0)], ["often: a and b, 50.0%", "log-loss: b, 1.000"]),
-        ([("a", 0.5, np.inf), ("b", 0.4, 1.0)], ["often: a, 50.0%", "no chance at all: a."]),
+        ((1.0, True), (2.0, False), "yes, for sure (learned crowd 1.000, soft votes 2.000)."),
+        ((2.0, False), (1.0, True), "no, for sure (learned crowd 2.000, soft votes 1.000)"),
+        ((1.0, False), (2.0, False), "not told apart (learned crowd 1.000, soft votes 2.000)"),
     ],
 )
-def test_the_closing_lines_follow_any_numbers(readings: list[Any], lines: list[str]):
-    level = np.asarray([0.0, 1.0])
-    earned = slencodings.confidence.Calibration(level, level, np.asarray([1, 1]), 1 - level)
-    rows = [demo.Reading(name, accuracy, loss, None) for name, accuracy, loss in readings]
-    told = "\n".join(demo._lessons(rows, earned))
-    assert all(line in told for line in lines)
-    assert "Those who called themselves 1 sure agreed with 100% of the others" in told
+def test_whether_it_pays_follows_any_numbers(learned, counted, words: str):
+    named = {"learned crowd": learned, "soft votes": counted}
+    rows: list[Any] = [
+        {"method": name, "votes": votes, "best": best} for name, (votes, best) in named.items()
+    ]
+    assert demo._verdict(rows).startswith(words)
 
 
-def test_the_crowd_can_be_saved_and_encoded_right_away(sle: Sle, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "slencodings.torch", None)  # no network is needed for it
+def test_the_crowd_can_be_saved_and_encoded_right_away(sle: Sle):
     Path("my crowd.csv").write_text("old")
     text = story(0, "my crowd.csv")
     assert os.listdir() == ["my crowd.csv"]
     assert "The crowd is in my crowd.csv. Now type:" in text
     first, second = (line.strip() for line in text.splitlines()[-2:])
     assert first == "sle encode 'my crowd.csv' -o targets.parquet"
-    assert second == "sle compare 'my crowd.csv'"
+    assert second == "sle reliability 'my crowd.csv'"
     with Path("my crowd.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     crowd = digits_crowd(rng=0)
@@ -162,12 +135,11 @@ def test_without_scikit_learn_it_says_what_to_install(sle: Sle, monkeypatch: pyt
 def test_the_picture_is_drawn_with_what_the_terminal_has(encoding: str, shade: str):
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment = os.environ | plain | {"PYTHONIOENCODING": encoding}
-    without_network = "import sys; sys.modules['slencodings.torch'] = None"
     run = subprocess.run(
         [
             sys.executable,
             "-c",
-            f"{without_network}; from slencodings.cli.demo import tell; tell(1)",
+            "from slencodings.cli.demo import tell; tell(1)",
         ],
         env=environment,
         capture_output=True,

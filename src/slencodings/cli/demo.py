@@ -5,37 +5,30 @@ from __future__ import annotations
 import csv
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slencodings import aggregate, confidence
-from slencodings.annotations import Annotations
-from slencodings.choices import Objective
-from slencodings.confidence import Calibration
+from slencodings.annotators import describe_annotators
 from slencodings.datasets import DigitsCrowd, crowd_table, digits_crowd
-from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.evaluation import compare
+from slencodings.evaluation.rows import Row
+from slencodings.opinion import Opinion
 from slencodings.progress import Progress
+from slencodings.trust import Crowd, learn_crowd
 
 Say: TypeAlias = Callable[[str], None]
-_TRAINED_ON = 1200
-
-
-class Reading(NamedTuple):
-    """How well one way to read the crowd does against what was written."""
-
-    name: str
-    accuracy: float
-    loss: float
-    uncertainty: float | None
+_LEARNED = "learned crowd"
+_METHODS = ["majority vote", "soft votes", "SLE, one count each", _LEARNED]
+# Images on which encodings are compared: enough to learn from, and too few.
+_MANY, _FEW = 600, 24
 
 
 def tell(seed: int, save: str | None = None, say: Say = print) -> None:
-    """Show the crowd, one hard image, what confidence is worth, and who reads best."""
+    """Show the crowd and one hard image, and answer three questions; all of it is computed."""
     if save is not None:
         _check_name(save)
     crowd = digits_crowd(rng=seed)
@@ -47,20 +40,19 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
         f"The images are real; the people are simulated (seed {seed}), so we know how reliable "
         "they are."
     )
-    earned = confidence.calibrate(a)
-    calibrated = replace(a, uncertainty=earned(a.confidence))
-    target = aggregate.sle(calibrated, reliability=crowd.reliability)
-    _one_image(crowd, target, _hardest(target), say)
-    say("\nWhat a stated confidence is worth, by how often others said the same:\n")
-    say(_indented(str(earned)))
-    say("\nWho reads the digits best? (against what was written; lower loss is better)\n")
-    say(f"  {'':34} {'accuracy':>9} {'log-loss':>9} {'uncertainty':>12}")
-    readings = _contest(crowd, target)
-    for name, accuracy, loss, doubt in readings:
-        shown = "none" if doubt is None else f"{doubt:.3f}"
-        say(f"  {name:34} {accuracy:>9.3f} {loss:>9.3f} {shown:>12}")
-    say("\n" + "\n".join(_lessons(readings, earned)))
-    _train(crowd, calibrated, seed, say)
+    learned = learn_crowd(a, rng=seed)
+    votes = learned.votes(a)
+    _one_image(crowd, votes, _hardest(votes), say)
+    many, few = (_compared(crowd, size, seed) for size in (_MANY, _FEW))
+    say(f"\n1. What would people say? (votes held out, on {_MANY} of the images)\n")
+    say(_table(many, {"log-loss of votes": "votes", "several together": "joint"}))
+    say("\n2. What is true? (against what was written)\n")
+    say(_table(many, {"right": "accuracy", "log-loss of truth": "truth", "too sure": "too_sure"}))
+    say("\n3. Whom to trust?\n")
+    say(_people(crowd, learned))
+    say("\nDoes it pay to learn whom to trust, if votes are to be predicted?")
+    say(f"  On {_MANY} images: {_verdict(many)}")
+    say(f"  On {_FEW} images: {_verdict(few)}")
     name = shlex.quote(save) if save is not None else "crowd.csv"
     if save is not None:
         _save(crowd, Path(save))
@@ -70,7 +62,54 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
             "\nThe same on a table of your own, or on this crowd after `sle demo --save crowd.csv`:"
         )
     say(f"  sle encode {name} -o targets.parquet")
-    say(f"  sle compare {name}")
+    say(f"  sle reliability {name}")
+
+
+def _compared(crowd: DigitsCrowd, size: int, seed: int) -> list[Row]:
+    """How well encodings do on so many of the images."""
+    a = crowd.annotations.rows(crowd.annotations.item < size)
+    some = replace(a, items=a.items[:size])
+    gold = crowd.gold[:size]
+    return compare(some, gold=gold, methods=_METHODS, folds=3, bootstrap=300, seed=seed).rows
+
+
+def _table(rows: list[Row], columns: Mapping[str, str]) -> str:
+    """The methods and some of their scores; in what tells no doubt as if certain."""
+    lines = [f"  {'':22}" + "".join(f"{head:>19}" for head in columns)]
+    for row in rows:
+        values: list[Any] = [row.get(name) for name in columns.values()]
+        cells = "".join(f"{'-' if x is None else f'{x:.3f}':>19}" for x in values)
+        lines.append(f"  {row['method']:22}{cells}")
+    return "\n".join(lines)
+
+
+def _verdict(rows: list[Row]) -> str:
+    """Whether learning who is worth what predicts votes better than counting, for sure."""
+    (learned,), plain = (
+        [row for row in rows if (row["method"] == _LEARNED) == wanted] for wanted in (True, False)
+    )
+    best = min(plain, key=lambda row: row["votes"])
+    told = f"{_LEARNED} {learned['votes']:.3f}, {best['method']} {best['votes']:.3f}"
+    if learned["best"]:
+        return f"yes, for sure ({told})."
+    if best["best"]:
+        return f"no, for sure ({told}): count votes."
+    return f"not told apart ({told}): count votes."
+
+
+def _people(crowd: DigitsCrowd, learned: Crowd) -> str:
+    """The worst and the best by what was learned, and how good they are."""
+    from scipy.stats import spearmanr
+
+    rows = describe_annotators(crowd.annotations, crowd=learned).to_rows()
+    true = dict(zip(crowd.annotations.annotators.tolist(), crowd.reliability.tolist(), strict=True))
+    lines = [f"  {'':8}{'verdict':>18}{'above chance':>14}{'in truth reliable':>19}"]
+    for row in (*rows[:3], *rows[-3:]):
+        above, name = row["above_chance"], row["annotator"]
+        lines.append(f"  {name:8}{row['verdict']:>18}{above:>14.2f}{true[name]:>19.2f}")
+    pairs = [(row["above_chance"], true[row["annotator"]]) for row in rows]
+    order = float(spearmanr(*zip(*pairs, strict=True)).statistic)
+    return "\n".join([*lines, f"  Rank correlation with true reliability: {order:.2f}."])
 
 
 def make_report(
@@ -123,94 +162,12 @@ def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Say) -> None:
     for k in range(max(len(picture), len(notes))):
         left = picture[k] if k < len(picture) else ""
         say(f"  {left:18} {notes[k] if k < len(notes) else ''}".rstrip())
-    say("\nTheir opinions, discounted by reliability and fused into one:\n")
+    say("\nWhat the next person would say, by what was learned of the crowd:\n")
     one = target.rows(i)
     for k in np.argsort(-one.belief)[:3]:
         say(f"  belief in {a.labels[k]}   {one.belief[k]:.2f} {_bar(one.belief[k])}")
     say(f"  uncertainty   {one.uncertainty:.2f} {_bar(one.uncertainty)}")
     say(f"  (it was written as {crowd.gold[i]})")
-
-
-def _contest(crowd: DigitsCrowd, target: Opinion) -> list[Reading]:
-    a = crowd.annotations
-    stated = aggregate.sle(a, reliability=crowd.reliability)
-    ways: list[tuple[str, Floats, Any]] = [
-        ("majority vote", aggregate.majority_vote(a).probability, None),
-        ("soft vote", aggregate.soft_vote(a).probability, None),
-        ("SLE, confidence as stated", stated.probability, stated.uncertainty),
-        ("SLE, confidence as earned", target.probability, target.uncertainty),
-    ]
-    return [
-        Reading(
-            name,
-            _accuracy(p, crowd.gold),
-            _log_loss(p, crowd.gold),
-            None if u is None else float(np.asarray(u).mean()),
-        )
-        for name, p, u in ways
-    ]
-
-
-def _train(crowd: DigitsCrowd, calibrated: Annotations, seed: int, say: Say) -> None:
-    """Train a small network on each target, and ask it about images that it has not seen."""
-    try:
-        from slencodings.torch import SLEClassifier
-    except ImportError:
-        say("\nWith PyTorch (pip install 'slencodings[torch]') a network learns from this crowd.")
-        return
-    order = np.random.default_rng(seed).permutation(len(crowd.gold))
-    train, test = order[:_TRAINED_ON], order[_TRAINED_ON:]
-    a, one_hot = crowd.annotations, np.eye(len(crowd.annotations.labels))
-    opinion = aggregate.sle(calibrated, reliability=crowd.reliability)
-    targets: list[tuple[str, Objective, Any]] = [
-        ("majority vote", "cross_entropy", aggregate.majority_vote(a).probability[train]),
-        ("soft vote", "cross_entropy", aggregate.soft_vote(a).probability[train]),
-        ("SLE, confidence as earned", "reverse_kl", opinion.rows(train)),
-        ("what was written (gold)", "cross_entropy", one_hot[crowd.gold[train]]),
-    ]
-    say(
-        f"\nA small network learns from {len(train):,} images and reads {len(test):,} others. "
-        "Trained on:\n"
-    )
-    say(f"  {'':34} {'accuracy':>9} {'log-loss':>9} {'uncertainty':>12}")
-    for name, objective, target in targets:
-        model = SLEClassifier(
-            objective=objective, labels=a.labels.tolist(), max_epochs=30, random_state=seed
-        )
-        guess = model.fit(crowd.X[train], target).predict_opinion(crowd.X[test])
-        p, gold = guess.probability, crowd.gold[test]
-        doubt = f"{np.mean(guess.uncertainty):.3f}" if objective == "reverse_kl" else "none"
-        say(f"  {name:34} {_accuracy(p, gold):>9.3f} {_log_loss(p, gold):>9.3f} {doubt:>12}")
-
-
-def _lessons(readings: list[Reading], earned: Calibration) -> list[str]:
-    """What the numbers above say, whatever they are."""
-    most = max(r.accuracy for r in readings)
-    least = min(r.loss for r in readings)
-    best = " and ".join(r.name for r in readings if r.accuracy == most)
-    close = " and ".join(r.name for r in readings if r.loss == least)
-    hopeless = " and ".join(r.name for r in readings if r.loss == float("inf"))
-    low, high = earned.to_rows()[0], earned.to_rows()[-1]
-    lines = [
-        f"Right most often: {best}, {most:.1%} of the images.",
-        f"Lowest log-loss: {close}, {least:.3f}.",
-        f"Those who called themselves {high['level']:g} sure agreed with {high['agreement']:.0%} "
-        f"of the others, those who said {low['level']:g} with {low['agreement']:.0%}.",
-    ]
-    if hopeless:
-        lines.append(f"A loss is infinite where what was written got no chance at all: {hopeless}.")
-    return [*lines, "Votes do not say how sure they are of an image; opinions do."]
-
-
-def _accuracy(probability: Floats, gold: Codes) -> float:
-    hits: NDArray[np.bool_] = probability.argmax(axis=-1) == gold
-    return float(np.mean(hits))
-
-
-def _log_loss(probability: Floats, gold: Codes) -> float:
-    """Mean log-loss; infinite as soon as something that happened was called impossible."""
-    p = probability[np.arange(len(gold)), gold]
-    return float("inf") if np.any(p == 0) else float(-np.mean(np.log(p)))
 
 
 def _check_name(save: str) -> None:
@@ -242,7 +199,3 @@ def _shades() -> str:
 
 def _bar(share: float) -> str:
     return _shades()[-1] * round(30 * share)
-
-
-def _indented(text: str) -> str:
-    return "\n".join("  " + line for line in text.splitlines())
