@@ -107,7 +107,7 @@ HOUSE = [
             "people",
             "cli/",
             "the command `sle`, one file a kind of verb",
-            "aggregate annotations annotators choices confidence datasets evaluation files opinion "
+            "annotations annotators choices datasets evaluation files opinion "
             "panel progress report tables torch triage trust",
         ),
     ]
