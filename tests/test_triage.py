@@ -12,6 +12,7 @@ from strategies import one_in, seeds
 
 from slencodings import from_table
 from slencodings.annotators import judge
+from slencodings.datasets import digits_crowd
 from slencodings.triage import status, triage
 from slencodings.triage.outlook import Outlook, information, look_ahead
 from slencodings.triage.plan import MOST_EACH, concave, plan
@@ -350,6 +351,25 @@ def test_a_plan_mends_more_than_the_same_number_at_random_and_relearning_agrees(
     assert planned < random <= before + 5
     # Expected and come true, within what chance does to so many.
     assert abs((before - planned) - found.mends.sum()) < 3 * np.sqrt(found.errors)
+
+
+def test_votes_kept_back_mend_labels_within_a_factor_of_two_of_what_is_expected():
+    crowd = digits_crowd(rng=0)
+    a = crowd.annotations.rows(crowd.annotations.item < 600)
+    a, gold = replace(a, items=a.items[:600]), crowd.gold[:600]
+    place = np.arange(len(a.item)) - np.searchsorted(a.item, a.item)
+    assert np.all(np.diff(a.item) >= 0)
+    weighed = weigh(a.rows(place < 2))
+    later = a.rows(place == 2)
+    who = np.full((600, 1), -1)
+    who[later.item, 0] = later.annotator
+    outlook = look_ahead(a.rows(place < 2), weighed)
+    expected = outlook.mended(np.arange(600), who, 64).sum()
+    before, after = (
+        np.sum(weighed.crowd.truth(a.rows(place < n)).probability.argmax(axis=1) != gold)
+        for n in (2, 3)
+    )
+    assert expected / 2 < before - after < 2 * expected
 
 
 # What is refused
