@@ -439,3 +439,17 @@ def test_the_data_sets_are_read(dataset, monkeypatch, tmp_path):
     with torch.no_grad():
         features = data.network().eval()(torch.as_tensor(data.X[:2]))
     assert features.shape[0] == 2
+
+
+def test_an_encoder_that_is_not_there_or_of_other_rows_is_told(tmp_path, monkeypatch):
+    from experiments.__main__ import main
+    from experiments.rows import FOLDER
+
+    words = ["real", "--dataset", "mre", "--encoder", str(tmp_path / "nowhere"), "--workers", "1"]
+    with pytest.raises(SystemExit, match="--encoder must name a model or its folder; .*nowhere"):
+        main(words)
+    monkeypatch.setattr(texts, "load_encoder", lambda name: tiny_encoder())
+    with pytest.raises(
+        SystemExit, match=r"has rows of the encoder 'all-MiniLM-L6-v2', and .*--rows"
+    ):
+        main([*words, "--rows", str(FOLDER / "real.parquet")])
