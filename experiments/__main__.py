@@ -6,13 +6,24 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from experiments import data, figures, operators, real, rounds, sources, synthetic, tables
+from experiments import (
+    data,
+    figures,
+    operators,
+    rates,
+    real,
+    rounds,
+    sources,
+    synthetic,
+    tables,
+    texts,
+)
 from experiments.rows import FOLDER, keep, read
 
 Run = Callable[[argparse.Namespace], pl.DataFrame]
@@ -34,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     beyond = _verb(verbs, "operators", run_operators, "which operator when, on made-up crowds")
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
+    _verb(verbs, "rates", run_rates, "how far the learning rate matters")
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
     helped.add_argument("--seeds", type=_count, default=3, help="usually 3")
@@ -97,6 +109,7 @@ def run_operators(given: argparse.Namespace) -> pl.DataFrame:
 def run_real(given: argparse.Namespace) -> pl.DataFrame:
     """Table 2, and the methods beyond it."""
     if given.encoder:
+        _check_encoder(given.encoder, given.rows, given.dataset or data.DATASETS)
         os.environ["SLENCODINGS_ENCODER"] = given.encoder  # for the other processes, too
     todo = real.jobs(
         given.dataset or data.DATASETS,
@@ -118,6 +131,21 @@ def run_real(given: argparse.Namespace) -> pl.DataFrame:
     return rows
 
 
+def _check_encoder(name: str, path: Path, wanted: Sequence[str]) -> None:
+    """An encoder must be there, and its rows are not to be taken for those of another."""
+    try:
+        texts.load_encoder(name)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"--encoder must name a model or its folder; {name!r} is none.") from error
+    kept = read(path).filter(pl.col("setting").is_in(wanted) & (pl.col("setting") != "cifar10s"))
+    other = sorted(set(kept["encoder"]) - {name}) if len(kept) else []
+    if other:
+        raise SystemExit(
+            f"{path.name} has rows of the encoder {other[0]!r}, and {name!r} is asked for. "
+            "Keep them apart: --rows FILE.parquet"
+        )
+
+
 def run_sources(given: argparse.Namespace) -> pl.DataFrame:
     """Votes that were not shown, and networks, on UDS factuality."""
     rows = keep(given.rows, sources.rows, sources.jobs(), workers=given.workers)
@@ -127,6 +155,15 @@ def run_sources(given: argparse.Namespace) -> pl.DataFrame:
         figures.save(figures.sources_figure(rows), "sources")
         place = {k: tables.markdown(v) for k, v in parts.items()}
         tables.place("all-three-sources.md", place)
+    return rows
+
+
+def run_rates(given: argparse.Namespace) -> pl.DataFrame:
+    """Accuracy by loss and learning rate."""
+    rows = keep(given.rows, rates.rows, rates.jobs(), workers=given.workers)
+    print(tables.terminal(tables.rates_table(rows)))
+    if given.write:
+        tables.place("training.md", {"rates": tables.markdown(tables.rates_table(rows))})
     return rows
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from experiments import operators, real, rounds, sources, synthetic
+from experiments import operators, rates, real, rounds, sources, synthetic
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[1] / "docs"
@@ -218,6 +218,19 @@ def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
                 row.append(_bold(f"{value:.3f}", abs(value - best) < 5e-4))
             cells.append(row)
     return ["annotations an item", "learned by", *(head for _, head, _ in there)], cells
+
+
+def rates_table(rows: pl.DataFrame) -> Table:
+    """Accuracy by loss and learning rate, mean over seeds; the best of each rate is bold."""
+    means = _by(rows, "method", "setting")
+    cells = []
+    for loss in rates.LOSSES:
+        row = [loss]
+        for rate in rates.RATES:
+            value, best = means[loss, f"{rate:g}"], max(means[x, f"{rate:g}"] for x in rates.LOSSES)
+            row.append(_bold(f"{value:.3f}", abs(value - best) < 5e-4))
+        cells.append(row)
+    return ["loss", *(f"rate {rate:g}" for rate in rates.RATES)], cells
 
 
 def _by(rows: pl.DataFrame, *names: str) -> dict[tuple[str, ...], float]:

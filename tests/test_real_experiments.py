@@ -446,7 +446,7 @@ def test_an_encoder_that_is_not_there_or_of_other_rows_is_told(tmp_path, monkeyp
     from experiments.rows import FOLDER
 
     words = ["real", "--dataset", "mre", "--encoder", str(tmp_path / "nowhere"), "--workers", "1"]
-    with pytest.raises(SystemExit, match="--encoder must name a model or its folder; .*nowhere"):
+    with pytest.raises(SystemExit, match=r"--encoder must name a model or its folder; .*nowhere"):
         main(words)
     monkeypatch.setattr(texts, "load_encoder", lambda name: tiny_encoder())
     with pytest.raises(
