@@ -107,7 +107,7 @@ METHODS = [
     method("reliability_opinion", chance=True, but="copies doubt"),
 ]
 # They take annotations and make no aggregate of them.
-OTHERS = {"certainty", "filter_by_reliability"}
+OTHERS = {"certainty", "filter_by_reliability", "severity"}
 # They judge the crowd or those in it, and say nothing of items.
 JUDGES = {
     "share_of_agreement", "g_index", "pairwise_kappa", "krippendorff_alpha", "reliability_opinion"

@@ -123,7 +123,7 @@ def test_lists_of_one_label_are_labels_and_lists_of_several_say_what_to_type(sle
     )
     told = refused(sle, many)
     assert 'lists of several came, such as ["a", "b"]' in told
-    assert "ask for a yes or no to each label: --multi ," in told
+    assert "ask for a yes or no to each label: --multi ';'" in told
     found, told = encode(sle, many, "--format", "several")
     assert [row["item"] for row in found] == ["1 / a", "1 / b", "2 / a", "2 / b"]
     assert [row["probability_yes"] > "0.9" for row in found] == [False, True, False, False]

@@ -384,7 +384,7 @@ DAMAGED = {
     "cut.json": (b'[{"item": 1, "label": 2},', r"cut.json is cut off: a JSON array ends with \]"),
     "words.jsonl": (
         b'{"item": 1, "label": ["x", "y"]}\n',
-        r"lists of several came, such as .*--multi ,",
+        r"lists of several came, such as .*--multi ';'",
     ),
     "short.csv.gz": (packed(CSV.encode())[:30], r"gzipped and damaged.*again"),
     "long.csv.gz": (packed(LONG)[:-99], r"as CSV: Unexpected end of GZIP stream.*copy it again"),

@@ -24,7 +24,9 @@ def assert_same(found: Annotations, expected: Annotations) -> None:
     for field in fields(Annotations):
         x, y = getattr(found, field.name), getattr(expected, field.name)
         assert (x is None) == (y is None), field.name
-        if x is not None:
+        if isinstance(x, bool):
+            assert x == y, field.name
+        elif x is not None:
             assert x.dtype == y.dtype, field.name
             np.testing.assert_array_equal(x, y, err_msg=field.name)
 

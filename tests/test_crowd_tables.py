@@ -493,7 +493,7 @@ def some_crowd(rng: np.random.Generator, known: Annotations) -> Crowd:
         base_rate=rng.dirichlet(np.ones(K)),
         through_truth=float(rng.choice([0.0, 0.3, 1.0])),
         prior_weight=float(rng.gamma(2.0)),
-        meaning=rng.dirichlet(np.ones(K), K) if some and rng.random() < 0.5 else np.eye(K),
+        meaning=rng.dirichlet(np.ones(K), K) if some and rng.random() < 0.5 else None,
         model=model if some else None,
         from_uncertainty=False,
     )

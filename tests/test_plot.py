@@ -341,7 +341,7 @@ def test_a_roster_is_drawn_as_it_is_and_many_without_their_middle() -> None:
     annotations = from_table(said, item="item", annotator="who", label="label")
     roster = describe_annotators(annotations, estimates=["agreement", "kappa"], groups=0)
     found = dots(plot.reliability(roster))
-    assert list(found.values()) == roster.columns["agreement"]
+    assert list(found.values()) == roster.columns["above_chance"]
     few = plot.reliability(roster, estimate="kappa", most=4)
     kappa = roster.columns["kappa"]
     assert dots(few) == {0: kappa[0], 1: kappa[1], 3: kappa[6], 4: kappa[7]}

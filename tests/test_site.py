@@ -19,8 +19,8 @@ for needed in ("mkdocs", "material", "mkdocstrings", "griffe"):
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    *("aggregate", "confidence", "datasets", "files.exports", "metrics", "multilabel", "ordered"),
-    *("plot", "report", "torch", "triage", "trust"),
+    *("aggregate", "confidence", "datasets", "files.exports", "metrics"),
+    *("kinds.multilabel", "kinds.ordered", "plot", "report", "torch", "triage", "trust"),
 ]
 
 

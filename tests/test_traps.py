@@ -106,7 +106,10 @@ OPTIONS = {
     "dawid_skene": EM | {"prior_strength": 0.5},
     "one_coin": EM | {"prior_strength": 0.5, "prior": "uniform"},
     "bcc": EM | {"prior_strength": 0.5, "types": 3, "rng": 1},
-    "shrunk_dawid_skene": EM | {"prior_strength": 0.5, "along_order": True},
+    "shrunk_dawid_skene": EM | {
+        "prior_strength": 0.5, "along_order": True,
+        "log_source": np.log(np.random.default_rng(0).dirichlet(np.ones(3), 20)),
+    },
     "mace": EM | {
         "method": "em", "n_restarts": 1, "theta_prior": (1.0, 2.0), "rng": 1,
         "initial": (np.full((5, 2), 0.5), np.full((5, 3), 1 / 3)),

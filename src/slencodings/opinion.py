@@ -237,7 +237,7 @@ def credible_interval(
     --------
     >>> low, high = credible_interval(encode(np.asarray([0.9, 0.1]), np.asarray(0.1)))
     >>> low.round(2), high.round(2)
-    (array([0.66, 0.02]), array([0.98, 0.34]))
+    (array([0.68, 0.03]), array([0.97, 0.32]))
     """
     from scipy.special import betaincinv
 

@@ -35,10 +35,14 @@ class Read(NamedTuple):
     progress: Progress
 
     def __call__(
-        self, gold: str | None = None, show: Sequence[str] = (), scored: str | None = None
+        self,
+        gold: str | None = None,
+        show: Sequence[str] = (),
+        scored: str | None = None,
+        learned: bool = True,
     ) -> Crowd:
         """What the file tells, as `read_crowd` does."""
-        return self.crowd(gold=gold, show=show, scored=scored)
+        return self.crowd(gold=gold, show=show, scored=scored, learned=learned)
 
 
 def _options(

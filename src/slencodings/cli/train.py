@@ -41,7 +41,7 @@ def train(
     if predictions is not None:
         check_rows_target(predictions, read.source)
     embed = models.text_encoder(encoder, text)
-    crowd = read(gold)
+    crowd = read(gold, learned=weigh == "learned")
     a = crowd.annotations
     names = a.items.tolist()
     X, there = read_features(features, names, feature_item=feature_item, text=text, embed=embed)

@@ -46,14 +46,14 @@ def read_crowd(
     gold: str | None = None,
     show: Sequence[str] = (),
     scored: str | None = None,
+    learned: bool = True,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> Crowd:
     """Read whole files of annotations.
 
     Without a scale of confidence, values in [0, 1] are taken at their word, and others only by
-    their order. Of `missing`, "trust" makes no sense here. Reliability is read if its column is
-    named, and not looked for: what annotators are worth is learned.
+    their order. Of `missing`, "trust" makes no sense here.
 
     Parameters
     ----------
@@ -61,6 +61,8 @@ def read_crowd(
         labels; or a file with a column for the item and one for the label
     show : other columns that tell of items, such as their text
     scored : whose votes are predicted, as in `choose_scored`
+    learned : whether what annotators are worth is learned, so that reliability is read if its
+        column is named, and is not looked for
     """
     asked = reading or Reading()
     with disk_errors(), workspace() as (connection, folder):
@@ -72,7 +74,7 @@ def read_crowd(
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
                 used.append((scored or "").partition("=")[0].strip())
                 rows, reading = read(
-                    connection, found, asked, learned=True, used=used, say=say, step=step
+                    connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
                 step("checking", None, "")
                 a = read_annotations(_complete(rows, reading, say), reading)

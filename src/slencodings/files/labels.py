@@ -99,7 +99,7 @@ def one_of_lists(relation: Relation, label: Any) -> Relation:
         raise ValueError(
             f"column {label!r} must hold one label in each row; lists of several came, such as "
             f"{json.dumps(example, ensure_ascii=False)}. If each was one person's choice of "
-            "several, ask for a yes or no to each label: multi=','. If each of them is "
+            "several, ask for a yes or no to each label: multi=';'. If each of them is "
             "the label of another person, write a row for each."
         )
     return relation.project(f"* REPLACE ({name}[1] AS {name})")

@@ -70,6 +70,8 @@ def _matching(parameter: str, patterns: Iterable[Any], names: Sequence[str]) -> 
 def family(name: Any) -> str:
     """Of which family a model is, by the letters with which its name begins.
 
+    Examples
+    --------
     >>> [family(name) for name in ("gpt-4o-mini", "gemini_pro", "openai/gpt-5", "7b")]
     ['gpt', 'gemini', 'gpt', '7b']
     """

@@ -157,7 +157,7 @@ def _beliefs(rows: Rows, plan: Plan) -> Frame:
     S, m = nw.col(TOTAL), crowd.through_truth
     frame = _sums(rows, plan).with_columns(fold(add, E).alias(TOTAL))
     b = E
-    if crowd.votes_say_more:
+    if crowd.meaning is not None:
         C = crowd.meaning.tolist()
         b = [fold(add, (E[j] * C[j][k] for j in K)) for k in K]
     if crowd.model is not None:

@@ -154,5 +154,7 @@ def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
         # As bytes, since NumPy does not know every type that PyTorch has.
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        flat = torch.empty(tensor.numel(), dtype=tensor.dtype)  # whatever strides it came with
+        flat.copy_(tensor.detach().cpu().flatten())
+        digest.update(flat.view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -169,6 +169,8 @@ def _annotated(
         opinion = crowd.votes(annotations)
     elif opinionated:
         opinion = sle(annotations, reliability=reliability, smoothing=smoothing)
+        # Who is not trusted at all does not say when to stop either.
+        votes = annotations.rows(annotations.per_annotation(reliability) > 0).sums()
     return _Given(annotations.labels, opinion, votes, annotations.items)
 
 

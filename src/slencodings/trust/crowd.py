@@ -66,7 +66,8 @@ class Crowd:
     levels, share, level_count : (L,), stated confidence, ascending, and the share of worth that is
         left at it, in (0, 1]; empty if confidence was not learned
     labels, base_rate : (K,), the labels, and how often those gave them whose votes are predicted
-    meaning : (K, K), what a vote for a label (row) says about what others say
+    meaning : (K, K), what a vote for a label (row) says about what others say; None if just that
+        they say the same, as always where there is no model of truth
     through_truth : in [0, 1], how far votes are read as truth before the next one is predicted
     prior_weight : W of the Dirichlets that the votes' opinions stand for, so that they are as sure
         of several votes together as they should be
@@ -89,7 +90,7 @@ class Crowd:
     level_count: Codes
     labels: NDArray[Any]
     base_rate: Floats
-    meaning: Floats
+    meaning: Floats | None
     through_truth: float
     prior_weight: float
     model: TruthModel | None
@@ -153,7 +154,7 @@ class Crowd:
     @property
     def votes_say_more(self) -> bool:
         """Whether a vote says something about other labels too; only where truth is modelled."""
-        return not np.array_equal(self.meaning, np.eye(len(self.labels)))
+        return self.meaning is not None
 
     @property
     def learned(self) -> bool:
@@ -234,7 +235,7 @@ class Crowd:
         """What the next person would say, by what annotations add up to."""
         E, m, truth = evidence.votes, self.through_truth, self._posterior(evidence)
         S = np.sum(E, axis=1, keepdims=True)
-        b = E @ self.meaning
+        b = E if self.meaning is None else E @ self.meaning
         if self.model is not None and truth is not None:
             b = (1 - m) * b + m * S * (truth @ self.model.habits)
         return Opinion(b / (1 + S), 1 / (1 + S[:, 0]), np.tile(self.base_rate, (len(S), 1)))

@@ -116,7 +116,7 @@ def learn_crowd(
         level_count=np.bincount(level, minlength=L)[:L],
         labels=a.labels,
         base_rate=_base_rate(a.rows(scored_votes).sums().sum(axis=0)),
-        meaning=np.eye(K) if found.at.meaning is None else found.at.meaning,
+        meaning=found.at.meaning,
         through_truth=found.at.through_truth,
         prior_weight=_USUAL_WEIGHT,
         model=model,
@@ -147,7 +147,7 @@ def count_each(annotations: Annotations) -> Crowd:
         level_count=np.zeros(0, dtype=np.intp),
         labels=a.labels,
         base_rate=_base_rate(a.sums().sum(axis=0)),
-        meaning=np.eye(len(a.labels)),
+        meaning=None,
         through_truth=0.0,
         prior_weight=_USUAL_WEIGHT,
         model=None,
@@ -364,16 +364,16 @@ def _prior_weight(
 
 def _people(crowd: Crowd, a: Annotations) -> People:
     """How often annotators are right by the truth reading, how sure that is, and by chance."""
-    M, p = len(a.annotators), crowd.truth(a).probability[a.item]
-    right = np.sum(p * a.y, axis=1) if a.soft else p[np.arange(len(a.y)), a.y]
-    given = np.stack([sums_by(a.annotator, y, M) for y in a.vectors.T], axis=1)
-    n = np.maximum(np.sum(given, axis=1), 1)
+    M, R, P = len(a.annotators), len(a.item), crowd.truth(a).probability
+    right = np.einsum("qk,qk->q", P[a.item], a.y) if a.soft else P[a.item, a.y]
+    # By what is true of these items as it is read here, or always saying the commonest label
+    # would be better or worse than chance.
+    usual = np.bincount(a.item, minlength=len(P)) @ P / max(R, 1)
+    n = np.maximum(np.bincount(a.annotator, minlength=M), 1)
     return People(
         sums_by(a.annotator, right, M),
         sums_by(a.annotator, right * (1 - right), M),
-        # By what is true of these items as it is read here, or always saying the commonest label
-        # would be better or worse than chance.
-        given @ np.mean(p, axis=0) / n if len(p) else np.zeros(M),
+        sums_by(a.annotator, a.y @ usual if a.soft else usual[a.y], M) / n,
     )
 
 

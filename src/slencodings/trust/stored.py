@@ -100,7 +100,7 @@ def _check_shapes(crowd: Crowd) -> None:
         **dict.fromkeys(("worth", "count"), (M,)),
         **dict.fromkeys(("share", "level_count"), (L,)),
         "base_rate": (K,),
-        "meaning": (K, K),
+        **({} if crowd.meaning is None else {"meaning": (K, K)}),
     }
     parts = {name: getattr(crowd, name) for name in shapes} | crowd.people._asdict()
     shapes |= dict.fromkeys(crowd.people._fields, (M,))

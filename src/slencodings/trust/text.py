@@ -64,7 +64,7 @@ def _confusions(crowd: Crowd) -> list[str]:
 
 
 def _meanings(crowd: Crowd) -> list[str]:
-    if not crowd.votes_say_more:
+    if crowd.meaning is None:
         return ["  that they say the same, and no more"]
     return _matrix(crowd, crowd.meaning, "{} says {} by {:.1%}")
 
