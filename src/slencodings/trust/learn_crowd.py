@@ -350,14 +350,16 @@ def _prior_weight(
     opinion = crowd.votes(s.rows(shown))
     n = s.rows(~shown & scored).sums()
     some = np.sum(n, axis=1) > 0
-    n, P, u = n[some], opinion.probability[some], opinion.uncertainty[some]
-    total = np.sum(n, axis=1)
+    u, total = opinion.uncertainty[some], np.sum(n[some], axis=1)
+    # Labels that nobody gave add nothing.
+    item, label = np.nonzero(n)
+    votes, share = n[item, label], opinion.probability[item, label] / opinion.uncertainty[item]
 
     def loss(log_weight: float) -> float:
-        A = math.exp(log_weight) / u
-        alpha = A[:, None] * P
-        each = gammaln(A + total) - gammaln(A) - np.sum(gammaln(alpha + n) - gammaln(alpha), axis=1)
-        return float(np.sum(each)) + (log_weight - math.log(_USUAL_WEIGHT)) ** 2 / 2
+        A, alpha = math.exp(log_weight) / u, math.exp(log_weight) * share
+        each = np.sum(gammaln(A + total) - gammaln(A))
+        each -= np.sum(gammaln(alpha + votes) - gammaln(alpha))
+        return float(each) + (log_weight - math.log(_USUAL_WEIGHT)) ** 2 / 2
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
 
