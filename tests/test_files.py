@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from crowd_files import ROLES, Table, as_bytes, assert_same_table, awkward_table
@@ -175,12 +176,25 @@ def test_what_was_done_is_said(tmp_path: Path):
     assert said[3].endswith("out.csv: 2 rows, wide, cumulative, smoothing 0.01")
 
 
-def test_repeats_are_not_counted_in_files_that_are_too_large(
+def test_repeats_of_many_rows_are_counted_on_some_of_the_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("slencodings.tables.rows.MOST_ROWS_TO_COUNT_DUPLICATES", 100)
-    _, about, said = encode(tmp_path, as_bytes(awkward_table(), "csv"), "crowd.csv")
-    assert "so many rows are not counted" in said[-2]
+    rng = np.random.default_rng(0)
+    item, who = rng.integers(0, 2000, 9000), rng.integers(0, 9, 9000)
+    lines = "".join(f"{i},{w},{w % 2}\n" for i, w in zip(item, who, strict=True))
+    content = b"item,annotator,label\n" + lines.encode()
+    true = 9000 - len({*zip(item.tolist(), who.tolist(), strict=True)})
+    _, about, said = encode(tmp_path, content, "crowd.csv")
+    assert about["repeated"] == true
+    assert any(
+        f"note {true:,} rows repeat an earlier (item, annotator) pair; all" in s for s in said
+    )
+    monkeypatch.setattr("slencodings.tables.rows.MOST_ROWS_TO_COUNT_DUPLICATES", 2500)
+    _, about, said = encode(tmp_path, content, "crowd.csv")
+    # A quarter of 2,000 items with about one repeat each: three standard deviations.
+    assert abs(about["repeated_about"] - true) < 3 * 4 * (500 * 2) ** 0.5
+    note = f"note about {about['repeated_about']:,} rows repeat an earlier (item, annotator) pair, "
+    assert any(s.startswith(f"{note}counted on some of the items") for s in said)
     assert "repeated" not in about
 
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,6 +21,7 @@ import slencodings as sle
 from slencodings.aggregate import dawid_skene
 from slencodings.metrics import jsd
 from slencodings.trust import Ridge, crowd_from_json, learn_crowd, sample_items
+from slencodings.trust.sample import sample_by_hash
 
 P = 2**31 - 1
 
@@ -123,6 +125,49 @@ def test_every_annotator_keeps_enough_or_all_they_have():
     p = np.minimum(list(chances(columns, 0.02, 20).values()), 1)
     off = sample["item"].n_unique() - p.sum()
     assert abs(off) < 4 * np.sqrt(np.sum(p * (1 - p)))
+
+
+def by_hash(columns, *, size, per_annotator=0, seed=0, annotator="who"):
+    relation = duckdb.from_arrow(pa.table(columns))
+    how = {"size": size, "per_annotator": per_annotator, "seed": seed}
+    return sample_by_hash(relation, item="item", annotator=annotator, **how)
+
+
+@given(st.integers(0, 2**40), st.integers(1, 300), st.integers(0, 30), st.randoms())
+def test_a_sample_by_hash_has_whole_shared_items_in_any_order_of_rows(seed, size, each, random):
+    columns = table(rows=400, items=80)
+    rows = list(zip(*columns.values(), strict=True))
+    random.shuffle(rows)
+    shuffled = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
+    got = by_hash(columns, size=size, per_annotator=each, seed=seed)
+    again = by_hash(shuffled, size=size, per_annotator=each, seed=seed)
+    assert sorted(got["row"]) == sorted(again["row"])
+    shared = chances(columns, 1, 0)
+    taken = set(got["item"])
+    assert taken <= set(shared)
+    whole = [row for item, who, row in zip(*columns.values(), strict=True) if item in taken and who]
+    assert sorted(got["row"]) == whole
+    assert len(whole) >= size / 2 or taken == set(shared)
+
+
+def test_in_a_sample_by_hash_every_annotator_keeps_enough_or_all_they_have():
+    columns = table(rows=20_000, items=4_000, people=300, seed=1)
+    whole = pl.DataFrame(columns).drop_nulls()
+    had = Counter(whole["who"])
+    got = pl.DataFrame(by_hash(columns, size=400, per_annotator=20))
+    assert 400 < len(got) < len(whole) * 0.75
+    kept = Counter(got["who"])
+    several = whole.filter(pl.col("who").n_unique().over("item") > 1)
+    assert all(kept[who] == n for who, n in Counter(several["who"]).items() if had[who] <= 20)
+    assert all(kept[who] > 20 - 4 * 20**0.5 for who, n in had.items() if n > 20)
+    without = pl.DataFrame(by_hash(columns, size=400, annotator=None))
+    assert 200 <= len(without) < 800
+
+
+def test_where_few_items_are_shared_a_sample_by_hash_takes_more_of_them():
+    item = [*range(10_000), *range(100)]
+    columns = {"item": item, "who": ["a"] * 10_000 + ["b"] * 100, "row": list(range(10_100))}
+    assert 50 <= len(by_hash(columns, size=100)["item"]) <= 200
 
 
 def test_lots_are_spread_like_random_ones():

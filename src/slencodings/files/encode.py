@@ -281,14 +281,13 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     rows = read_rows(crowd, reading, crowd=stored)
     tell(rows, source.name, len(source.files), say)
     if reading.duplicates == "all" and reading.annotator is not None:
-        repeated = count_repeated(rows)
-        if repeated is None:
-            say("note", "repeated (item, annotator) pairs are kept; so many rows are not counted")
-        elif repeated:
+        repeated, exact = count_repeated(rows)
+        if repeated:
+            about, repeat = ("", "") if exact else ("about ", ", counted on some of the items")
             say(
                 "note",
-                f"{repeated:,} rows repeat an earlier (item, annotator) pair; all are kept. "
-                "--duplicates first|last|error changes that",
+                f"{about}{repeated:,} rows repeat an earlier (item, annotator) pair{repeat}; all "
+                "are kept. --duplicates first|last|error changes that",
             )
     return Input(crowd, reading, rows)
 

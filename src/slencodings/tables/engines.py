@@ -149,9 +149,14 @@ def _column(name: str, given: Any) -> Any:
             return np.ascontiguousarray(given, dtype=dtype)
         given = given.tolist()
     values = cast("Sequence[Any]", given)
-    missing = [is_missing(v) for v in values]
-    known = [v for v, gone in zip(values, missing, strict=True) if not gone]
-    kinds = {kind_of(v): v for v in known}
+    # One look at the types of values is faster than one at each value.
+    types: set[Any] = set(map(type, values))
+    if any(issubclass(kind, float) or _stands_for_none(kind) for kind in types):
+        missing = [is_missing(v) for v in values]
+        known = [v for v, gone in zip(values, missing, strict=True) if not gone]
+    else:
+        missing, known = [False] * len(values), values
+    kinds = {kind_of(v): v for v in dict(zip(map(type, known), known, strict=True)).values()}
     if len(kinds) > 1:
         # Engines would make 1 and "1" the same item.
         raise ValueError(
@@ -165,15 +170,23 @@ def _column(name: str, given: Any) -> Any:
         array = np.asarray(filled, dtype=None if whole else float)
         return np.ma.masked_array(array, missing) if any(missing) else array
     array = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        array[i] = None if missing[i] else _floats(value) if "list" in kinds else value
+    if "list" in kinds:
+        values = [None if gone else _floats(v) for v, gone in zip(values, missing, strict=True)]
+    elif any(missing):
+        values = [None if gone else v for v, gone in zip(values, missing, strict=True)]
+    for i, value in enumerate(values):  # Not at once: lists would be taken for rows of a matrix.
+        array[i] = value
     return array
 
 
 def is_missing(value: Any) -> bool:
     """Whether a value of Python stands for none."""
-    nothing = type(value).__name__ in ("NoneType", "NAType", "NaTType")
-    return nothing or (isinstance(value, float) and value != value)
+    kind: Any = type(value)
+    return _stands_for_none(kind) or (isinstance(value, float) and value != value)
+
+
+def _stands_for_none(kind: Any) -> bool:
+    return kind.__name__ in ("NoneType", "NAType", "NaTType")
 
 
 def kind_of(value: Any) -> str:

@@ -40,8 +40,9 @@ from slencodings.tables.roles import Reading, plainly
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
 
-# Past this, counting who said something twice costs more than the fusing itself.
-MOST_ROWS_TO_COUNT_DUPLICATES = 20_000_000
+# Counting who said something twice costs more than the fusing itself, so of more rows than these it
+# is counted on a part of the items.
+MOST_ROWS_TO_COUNT_DUPLICATES = 1_000_000
 
 
 class Rows(NamedTuple):
@@ -306,13 +307,19 @@ def _without_duplicates(
     return _silent(frame, answered, other).drop("sle_labelled", "sle_kept")
 
 
-def count_repeated(rows: Rows) -> int | None:
-    """How many rows repeat an earlier (item, annotator) pair; None if that takes too long."""
-    if rows.counts["rows"] > MOST_ROWS_TO_COUNT_DUPLICATES:
-        return None
-    first = engines.probability(0) if rows.soft else LABEL
-    rows.counts["repeated"], _ = _count_duplicates(rows.frame, first)
-    return rows.counts["repeated"]
+def count_repeated(rows: Rows) -> tuple[int, bool]:
+    """How many rows of a DuckDB table repeat an earlier (item, annotator); whether that is exact.
+
+    Of many rows they are counted on some of the items, chosen by a hash.
+    """
+    frame, first = rows.frame, engines.probability(0) if rows.soft else LABEL
+    parts = math.ceil(rows.counts["rows"] / MOST_ROWS_TO_COUNT_DUPLICATES)
+    if parts > 1:
+        some = f"hash({ITEM}) % {parts} = 0"
+        frame = nw.from_native(frame.to_native().filter(some))
+    found, _ = _count_duplicates(frame, first)
+    rows.counts["repeated" if parts == 1 else "repeated_about"] = parts * found
+    return parts * found, parts == 1
 
 
 def _count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -13,11 +13,11 @@ import numpy as np
 from slencodings.annotations import by_annotators, counted
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.columns import found_labels, label_column
-from slencodings.tables.engines import LABEL, open_table, small, to_arrays
+from slencodings.tables.engines import LABEL, open_table, small
 from slencodings.tables.roles import Reading
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS, count_each, learn_crowd
-from slencodings.trust.sample import sample_any_items, sample_items
+from slencodings.trust.sample import sample_any_items, sample_by_hash, sample_items
 
 # Fewer annotations that share items than these teach nothing that would hold for others.
 LEAST_TO_LEARN_FROM = 30
@@ -89,20 +89,15 @@ def _sampled(
     of_each = 0
     if annotator is not None:
         of_each = min(_ITEMS_OF_EACH, math.ceil(SAMPLED / max(int(found["people"][0]), 1)))
-    sample = sample_items(
-        table,
-        item=item,
-        annotator=annotator,
-        share=SAMPLED / rows,
-        per_annotator=of_each,
-        seed=seed,
-    )
+    say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
+    how: Any = {"item": item, "annotator": annotator, "per_annotator": of_each, "seed": seed}
+    if frame.implementation.is_duckdb():
+        sample = sample_by_hash(table, size=SAMPLED, **how)
+    else:
+        sample = sample_items(table, share=SAMPLED / rows, **how)
     if not small(open_table(sample)[0].select(nw.len().alias("rows")))["rows"][0]:
         # No item is shared, and how common labels are is all there is to see.
         sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
-    say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
-    if frame.implementation.is_duckdb() and not isinstance(cast("object", sample), Mapping):
-        sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
     return sample, replace(reading, labels=_all_labels(frame, reading), duplicates="all")
 

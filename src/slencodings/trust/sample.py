@@ -8,7 +8,7 @@ from typing import Any
 import narwhals as nw
 
 from slencodings.tables.columns import identifier
-from slencodings.tables.engines import ANNOTATOR, ITEM, Frame, open_table
+from slencodings.tables.engines import ANNOTATOR, ITEM, Frame, open_table, small, to_arrays
 from slencodings.tables.roles import check_names
 
 # A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
@@ -77,6 +77,38 @@ def sample_any_items(table: Any, *, item: str, share: float, seed: int = 0) -> A
     taken = items.filter(_lot(nw.col("sle_at"), seed) < share).select(ITEM)
     sample = frame.join(taken, on=ITEM, how="semi").select(*schema.names())
     return give_back(sample, {"share": share, "seed": seed})
+
+
+def sample_by_hash(
+    relation: Any, *, item: str, annotator: str | None, size: int, per_annotator: int, seed: int
+) -> dict[str, Any]:
+    """As `sample_items`, about `size` annotations of a DuckDB relation too large to sort by item.
+
+    The lot of an item is its hash, and annotators' items count whether they are shared or not: two
+    passes, without a table of all items or of all pairs. Where few items are shared, more are
+    taken, up to all.
+    """
+    frame, _ = open_table(relation)
+    schema = frame.collect_schema()
+    frame = frame.with_columns(identifier(schema, item).alias(ITEM)).filter(~nw.col(ITEM).is_null())
+    counts, least = "", "{share}"
+    if annotator is not None:
+        frame = frame.with_columns(identifier(schema, annotator).alias(ANNOTATOR))
+        frame = frame.filter(~nw.col(ANNOTATOR).is_null())
+        counts = f"JOIN (SELECT {ANNOTATOR}, count(*) AS sle_n FROM sle_rows GROUP BY 1) "
+        counts += f"USING ({ANNOTATOR})"
+        least = f"greatest({{share}}, {per_annotator} / sle_n)"
+    rows = int(small(frame.select(nw.len().alias("n")))["n"][0])
+    lot = f"hash(CAST({ITEM} AS VARCHAR), {seed}) / {2.0**64:.1f}"
+    share = size / max(rows, 1)
+    while True:
+        taken = f"SELECT {ITEM} FROM sle_rows {counts} WHERE {lot} < {least.format(share=share)}"
+        query = f"FROM sle_rows WHERE {ITEM} IN ({taken})"
+        some = nw.from_native(frame.to_native().query("sle_rows", query)).select(*schema.names())
+        found = sample_items(to_arrays(some), item=item, annotator=annotator, share=1, seed=seed)
+        if len(found[item]) >= size / 2 or share >= 1:
+            return found
+        share *= 4
 
 
 def _shared_items(frame: Frame) -> Frame:
