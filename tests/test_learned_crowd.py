@@ -89,6 +89,8 @@ def test_those_before_and_after_in_a_group_are_added_up(seed):
     group, value = rng.integers(0, 4, 15), rng.random((15, 2))
     before, after = Groups.of(group).before_and_after(value)
     assert_array_equal(Groups.of(group).before_and_after(value[:, 0])[0], before[:, 0])
+    assert_array_equal(Groups.of(group).after(value), after)
+    assert_allclose(Groups.of(group).others(value), before + after, atol=1e-12)
     for q in range(15):
         same = group == group[q]
         assert_allclose(before[q], value[:q][same[:q]].sum(axis=0), atol=1e-12)

@@ -75,6 +75,8 @@ def main() -> NoReturn:
     # Threads that wait by running in circles take three times the processor time, and are no faster
     # where others work, too. PyTorch reads this once, when it is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Our vectors are too short for threads to pay, and those of BLAS always spin.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     # Where a terminal knows ASCII only, help and labels are shown as far as they can be.
     out: Any = sys.stdout

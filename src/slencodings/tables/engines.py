@@ -181,8 +181,8 @@ def _column(name: str, given: Any) -> Any:
 
 def is_missing(value: Any) -> bool:
     """Whether a value of Python stands for none."""
-    kind: Any = type(value)
-    return _stands_for_none(kind) or (isinstance(value, float) and value != value)
+    nothing = _stands_for_none(cast("Any", type(value)))
+    return nothing or (isinstance(value, float) and value != value)
 
 
 def _stands_for_none(kind: Any) -> bool:

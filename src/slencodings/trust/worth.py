@@ -77,15 +77,32 @@ class Groups(NamedTuple):
 
         The values are (B,), or several for each element, (B, K).
         """
-        x = value if self.order is None else value[self.order]
-        upto = np.cumsum(x, axis=0)
+        x, upto = self._added_up(value)
         without = upto - x
-        before, after = without - without[self.first], upto[self.last] - upto
+        return self._back(without - without[self.first]), self._back(upto[self.last] - upto)
+
+    def after(self, value: Floats) -> Floats:
+        """For each element, the sum of those after it in its group."""
+        _, upto = self._added_up(value)
+        return self._back(upto[self.last] - upto)
+
+    def others(self, value: Floats) -> Floats:
+        """For each element, the sum of all others in its group."""
+        x, upto = self._added_up(value)
+        before = upto - x
+        return self._back(upto[self.last] - before[self.first] - x)
+
+    def _added_up(self, value: Floats) -> tuple[Floats, Floats]:
+        x = value if self.order is None else value[self.order]
+        return x, np.cumsum(x, axis=0)
+
+    def _back(self, value: Floats) -> Floats:
+        """From the sorted order to that of the elements."""
         if self.order is None:
-            return before, after
-        back = np.empty((2, *x.shape))
-        back[:, self.order] = before, after
-        return back[0], back[1]
+            return value
+        back = np.empty(value.shape)
+        back[self.order] = value
+        return back
 
 
 @dataclass(frozen=True)
@@ -261,13 +278,13 @@ class Objective:
         """What each vote adds to the others' sum_b r_b (E C)_b by a unit of worth, (R,)."""
         v = self.votes
         if C is None:
-            before, after = self.cells.before_and_after(r)
-            return self._added_up((after if earlier else before + after) * v.share)
+            felt = self.cells.after(r) if earlier else self.cells.others(r)
+            return self._added_up(felt * v.share)
         wanted = r[:, None] * C.T[v.label]
         if not self.hard:
             wanted = np.stack([self._added_up(column) for column in wanted.T], axis=1)
-        before, after = self.items.before_and_after(wanted)
-        return np.einsum("ql,ql->q", self.y, after if earlier else before + after)
+        felt = self.items.after(wanted) if earlier else self.items.others(wanted)
+        return np.einsum("ql,ql->q", self.y, felt)
 
     def _of_meaning(self, r: Floats, worth: Floats) -> Floats:
         """sum_b r_b E_k of votes for each label l, (K, K)."""
@@ -288,11 +305,10 @@ class Objective:
         loss, dm, dw, dC = 0.0, 0.0, np.zeros(R), 0.0
         for p, earlier in zip(self.predict(at), (False, True), strict=True):
             r = counted / p.num
-            loss += float(v.scored @ np.log(p.den)) - float(counted @ np.log(p.num))
-            dm -= float(r @ (self._spread(p.den - 1) * p.say - p.meant))
+            loss += _dot(v.scored, np.log(p.den)) - _dot(counted, np.log(p.num))
+            dm -= _dot(r, self._spread(p.den - 1) * p.say - p.meant)
             dS = v.scored / p.den - m * self._added_up(r * p.say)
-            before, after = self.items.before_and_after(dS)
-            dw += after if earlier else before + after
+            dw += self.items.after(dS) if earlier else self.items.others(dS)
             dw -= (1 - m) * self._back(r, C, earlier)
             if p.worth is not None:
                 dC = dC - (1 - m) / 2 * self._of_meaning(r, p.worth)
@@ -317,6 +333,11 @@ class Objective:
         held = (at.annotator, at.level, mean, logit, apart)
         held_back = sum(k * float(np.sum(np.square(x))) for k, x in zip(ridge, held, strict=True))
         return (loss / 2 + held_back) / n, gradient
+
+
+def _dot(x: Floats, y: Floats) -> float:
+    """As x @ y, without the threads of BLAS, which spin on a busy machine."""
+    return float(np.einsum("q,q->", x, y))
 
 
 class Parts(NamedTuple):
