@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -132,7 +133,7 @@ def encode(
                 say("detail", f"{name} = {value}")
 
 
-def _check_weighing(reading: Reading, fusing: Fusing, learning: dict[str, Any]) -> None:
+def _check_weighing(reading: Reading, fusing: Fusing, learning: Mapping[str, object]) -> None:
     """Refuse what learning makes meaningless, and options of learning where nothing is learned."""
     from slencodings.files.weigh import only_stated
 
@@ -164,7 +165,7 @@ def _check_output(target: str | None, into: str | None, again: bool) -> None:
         raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
 
 
-def _refuse(given: dict[str, Any], other: str) -> None:
+def _refuse(given: Mapping[str, object], other: str) -> None:
     """Refuse options that make no sense beside another."""
     for option, value in given.items():
         if value is not None:
@@ -173,7 +174,7 @@ def _refuse(given: dict[str, Any], other: str) -> None:
             )
 
 
-def _check_engine(engine: Engine, spark: dict[str, Any], alone: dict[str, Any]) -> None:
+def _check_engine(engine: Engine, spark: Mapping[str, object], alone: Mapping[str, object]) -> None:
     """Refuse a cluster without Spark, and with Spark what one machine alone can do."""
     for option, value in spark.items() if engine != "spark" else ():
         if value is not None:

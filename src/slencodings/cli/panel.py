@@ -103,9 +103,9 @@ def _write_targets(
         progress=lambda done, total: read.progress("learning", done, total, "fits"),
     )
     with_models, alone = learned.votes(a), learned.votes_of_people(a)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for i, item in enumerate(a.items.tolist()):
-        row: dict[str, Any] = {"item": item}
+        row: dict[str, object] = {"item": item}
         for name, opinion in (("", with_models), ("people_", alone)):
             row[f"{name}uncertainty"] = float(opinion.uncertainty[i])
             chances = opinion.probability[i].tolist()

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from slencodings.files.scan import NO_NUMBER, common_types, header, number_columns
 from slencodings.progress import Say
-from slencodings.tables.engines import some
+from slencodings.tables.engines import About, some
 from slencodings.tables.roles import Reading, choose_columns
 
 SUFFIXES = {
@@ -205,7 +205,7 @@ def without_dots(table: Any, reading: Reading) -> tuple[Any, Reading]:
     return table.selectExpr(*named), replace(reading, **columns)
 
 
-def write(spark: Any, table: Any, target: str, format: str, about: dict[str, Any]) -> int:
+def write(spark: Any, table: Any, target: str, format: str, about: About) -> int:
     """Write all of a table, or nothing; count its rows."""
     path, system = _place(spark, target)
     new = f"{target.rstrip('/')}.{uuid.uuid4().hex[:8]}.unfinished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -88,7 +89,7 @@ def _places(names: list[Any], place: dict[Any, int]) -> list[int]:
     return [place[name] if name in place else as_text[str(name)] for name in names]
 
 
-def _person(row: dict[str, Any], name: str, known: dict[str, Any], source: Source) -> Person:
+def _person(row: Mapping[str, Any], name: str, known: Mapping[str, Any], source: Source) -> Person:
     confused = row["said"] is not None
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
     learned = source == "learned"

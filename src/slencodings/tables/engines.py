@@ -21,7 +21,8 @@ import numpy as np
 from slencodings.tables.roles import check_names
 
 Frame: TypeAlias = nw.LazyFrame[Any]
-GiveBack: TypeAlias = Callable[[Frame, dict[str, Any]], Any]
+About: TypeAlias = dict[str, Any]
+GiveBack: TypeAlias = Callable[[Frame, About], Any]
 
 # Our names inside the engines. They differ by more than case, which DuckDB and Spark ignore.
 ITEM, ANNOTATOR, LABEL, ROW = "sle_item", "sle_annotator", "sle_label", "sle_row"
@@ -108,13 +109,13 @@ def _is_plain(frame: nw.DataFrame[Any]) -> bool:
     return known and not any(str(dtype) == "object" for dtype in frame.to_native().dtypes)
 
 
-def _as_pandas(result: Frame, about: dict[str, Any]) -> Any:
+def _as_pandas(result: Frame, about: About) -> Any:
     native = _sorted(result).collect("pandas").to_native()
     native.attrs["slencodings"] = about
     return native
 
 
-def _as_pyarrow(result: Frame, about: dict[str, Any]) -> Any:
+def _as_pyarrow(result: Frame, about: About) -> Any:
     native = _sorted(result).collect("pyarrow").to_native()
     metadata = {b"slencodings": json.dumps(about, default=str).encode()}
     return native.replace_schema_metadata((native.schema.metadata or {}) | metadata)
@@ -131,7 +132,7 @@ def _open_mapping(table: Mapping[str, Any], wanted: Any) -> tuple[Frame, GiveBac
     return _relation(_from_dict, columns), lambda result, _: to_arrays(_sorted(result))
 
 
-def _from_dict(sle_columns: dict[str, Any]) -> Any:
+def _from_dict(sle_columns: Mapping[str, object]) -> Any:
     import duckdb
 
     # The query finds the variable by its name, which no table of the user's should have.

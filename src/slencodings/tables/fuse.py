@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import narwhals as nw
 
@@ -28,7 +28,7 @@ from slencodings.choices import (
 from slencodings.tables import learned, sums
 from slencodings.tables.checks import Flaw, refuse_flaws
 from slencodings.tables.columns import Number, identifier, number
-from slencodings.tables.engines import ITEM, LABEL, Frame, open_table, some
+from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table, some
 from slencodings.tables.rows import Reading, Rows, read_rows
 from slencodings.tables.sums import CERTAIN, COUNT, Plan
 from slencodings.tables.weights import LIKELIHOOD, WORTH
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
 
 # How opinions were made, for JSON.
-About: TypeAlias = dict[str, Any]
 
 # W of opinions unless it is said or learned.
 USUAL_WEIGHT = 2.0
@@ -359,7 +358,7 @@ def _check_learned(fusing: Fusing, rows: Rows) -> None:
         )
 
 
-def describe(crowd: Crowd) -> dict[str, Any]:
+def describe(crowd: Crowd) -> About:
     """What was learned, in short."""
     return {
         "annotators": len(crowd.annotators),

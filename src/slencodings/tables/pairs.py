@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,9 @@ def _texts(column: NDArray[Any]) -> NDArray[Any]:
     return np.asarray([None if none else str(x).strip() for x, none in values], dtype=object)
 
 
-def _refuse_empty(named: dict[str, str], columns: dict[str, Any], roles: tuple[str, ...]) -> None:
+def _refuse_empty(
+    named: dict[str, str], columns: Mapping[str, Any], roles: tuple[str, ...]
+) -> None:
     for role in roles:
         empty = np.flatnonzero([x is None for x in columns[role]])
         if len(empty):

@@ -61,7 +61,7 @@ class Rows(NamedTuple):
     counts: dict[str, int]
     soft: bool = False
     priors: bool = False
-    give_back: Callable[[Frame, dict[str, Any]], Any] = lambda frame, about: frame
+    give_back: engines.GiveBack = lambda frame, about: frame
     crowd: Crowd | None = None
     summed: bool = False
 
