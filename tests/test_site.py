@@ -158,13 +158,14 @@ def test_links_to_source_files_lead_to_the_reference(site):
     assert "<autoref" not in page
 
 
-def test_the_first_figure_is_what_its_script_draws(tmp_path):
+@pytest.mark.parametrize("name", ["first", "three-questions"])
+def test_a_figure_is_what_its_script_draws(tmp_path, name):
     compare = pytest.importorskip("matplotlib.testing.compare")
     figures = ROOT / "docs" / "figures"
-    command = [sys.executable, str(figures / "first.py"), str(tmp_path / "now.png")]
+    command = [sys.executable, str(figures / f"{name}.py"), str(tmp_path / "now.png")]
     subprocess.run(command, check=True)
-    assert compare.compare_images(figures / "first.png", tmp_path / "now.png", tol=4) is None
-    assert (figures / "first.png").stat().st_size < 100_000
+    assert compare.compare_images(figures / f"{name}.png", tmp_path / "now.png", tol=4) is None
+    assert (figures / f"{name}.png").stat().st_size < 100_000
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no chromium; scripts/browser")
