@@ -18,6 +18,7 @@ import duckdb
 
 from slencodings.choices import TableFormat
 from slencodings.files import exports
+from slencodings.files.beside import tells_about_others
 from slencodings.files.readable import WORKBOOKS, readable
 from slencodings.progress import Say
 from slencodings.tables.roles import Reading, nearest
@@ -231,6 +232,7 @@ def _paths(name: str) -> list[Path]:
         path
         for path in found
         if path.is_file()
+        and not tells_about_others(path.name)
         and not any(part.startswith(("_", ".")) for part in _below([name], str(path)))
         and (not folder or path.name.lower().removesuffix(".gz").endswith(SUFFIXES))
     )
@@ -270,7 +272,8 @@ def _addresses(connection: Connection, name: str) -> list[str]:
         ) from error
     if not found:
         raise FileNotFoundError(f"there is no file {name!r}.")
-    return [file for (file,) in found]
+    files = [file for (file,) in found]
+    return [f for f in files if f == name or not tells_about_others(PurePath(f).name)]
 
 
 def _has_extension(connection: Connection, scheme: str) -> bool:
