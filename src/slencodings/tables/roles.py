@@ -173,16 +173,6 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
-def plainly(name: Any) -> str:
-    """A name as it is; in quotes where it has a comma or a space that would not be seen.
-
-    >>> [plainly(name) for name in ("yes", 3, "yes, but", " no")]
-    ['yes', '3', "'yes, but'", "' no'"]
-    """
-    text = str(name)
-    return repr(text) if "," in text or text != text.strip() or not text else text
-
-
 def _meant(role: str, spec: Any, names: Sequence[str]) -> Any:
     """The name of a column where there is one; else a number for all, or names with commas."""
     if not isinstance(spec, str) or spec in names:

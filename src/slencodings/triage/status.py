@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, plainly
 from slencodings.opinion import Floats
 from slencodings.trust import Weighed
 
@@ -17,6 +18,8 @@ LEAST_VOTES = 2
 LEAST_PROBABILITY = 0.9
 # Between two labels a fifteenth of all votes against the rest, by their worth.
 CONFLICT = 0.25
+# Of a label in a reason.
+_LETTERS = 60
 
 
 def status(
@@ -74,7 +77,7 @@ def reasons(
 ) -> list[str]:
     """Why each item has the status that was found for it, in a few words."""
     P, votes = weighed.truth.probability, annotations.sums()
-    labels = [str(label) for label in annotations.labels.tolist()]
+    labels = [_name(label) for label in annotations.labels.tolist()]
     bound = _share(least_probability)
 
     def reason(i: int) -> str:
@@ -100,6 +103,14 @@ def reasons(
         return f"{said}; {short}"
 
     return [reason(i) for i in range(len(found))]
+
+
+def _name(label: Any) -> str:
+    """A label in a sentence; a long one loses its middle."""
+    text = plainly(label)
+    return (
+        text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]}…{text[-_LETTERS // 2 + 1 :]}"
+    )
 
 
 def _votes(n: int) -> str:
