@@ -24,6 +24,7 @@ from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
 from slencodings.files.keep import carry
 from slencodings.files.locate import Connection, Source, is_store, locate, read_tool
+from slencodings.files.lost import note_lost, note_open
 from slencodings.files.scan import Relation, Step, quote, read
 from slencodings.files.store import Store, alone, check_additive, open_store
 from slencodings.files.weigh import Weighing, about_crowd, choose_weighing, how_written
@@ -167,6 +168,7 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     reading, rows = given.reading, given.rows
     opinions, about = lay_out(rows, fusing)
     opinions = carry(opinions, given.crowd, reading, job.say)
+    note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
     about |= about_reading(reading, rows)
@@ -312,6 +314,7 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     elif stored is not None and reading.annotator is not None:
         _note_new(crowd, reading.annotator, stored, weighing.how, say)
     rows = read_rows(crowd, reading, crowd=stored)
+    note_lost(crowd, reading, stated=stored is None, say=say)
     tell(rows, source.name, len(source.files), say)
     if reading.duplicates == "all" and reading.annotator is not None:
         repeated = count_repeated(rows)

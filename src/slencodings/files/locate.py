@@ -216,7 +216,9 @@ def _check_there(path: Path) -> None:
             f"{str(path)!r} is a link to {str(path.readlink())!r}, which is not there."
         )
     here = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = nearest(path.name, here)
+    # Endings that are alike make no names alike.
+    stems = {PurePath(name).stem: name for name in reversed(here)}
+    near = stems.get(nearest(path.stem, list(stems)) or "")
     meant = f" Did you mean {str(path.with_name(near))!r}?" if near else ""
     raise FileNotFoundError(f"there is no file {str(path)!r}.{meant}")
 

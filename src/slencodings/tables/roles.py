@@ -147,9 +147,12 @@ def choose_columns(
     chosen = found | given
     for role in ("item", "label"):
         if role not in chosen:
+            # As forms begin, which may have a column for each item.
+            form = list(names[:1]) == ["Timestamp"]
+            hint = " If each column is an item: format='google-forms'." if form else ""
             raise ValueError(
                 f"no column looks like the {role}; the columns are {listed(names)}. "
-                f"Name it: {role}='COLUMN'."
+                f"Name it: {role}='COLUMN'.{hint}"
             )
     reading = replace(reading, **chosen)
     check_names(names, reading.wanted)
