@@ -199,7 +199,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "no label said": (
         {"said": [None] * 4},
         {},
-        r"no annotation has a label: column 'said' is empty in all 4 rows\. .*labels=\[\.\.\.\]",
+        r"no annotation has a label: column 'said' is empty in 4 rows\. .*labels=\[\.\.\.\]",
     ),
     "one column of probabilities": ({}, {"label": ["p"]}, r"at least two labels .*; only 'p' came"),
     "no column of probabilities": ({}, {"label": []}, r"at least two labels are needed; none came"),
@@ -308,7 +308,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "annotators who repeat themselves": (
         {"item": ["a", "a", "a", "a"], "said": ["yes", "no", "no", None]},
         {"annotator": "who", "duplicates": "error"},
-        r"an annotator may label an item once; 1 rows repeat an earlier pair, such as item 'a' by "
+        r"an annotator may label an item once; 1 row repeats an earlier pair, such as item 'a' by "
         r"annotator 'ann'\. Pass duplicates='first' or duplicates='last' .*='all'",
     ),
     "duplicates of nobody": (

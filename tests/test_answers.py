@@ -67,7 +67,7 @@ def table(head: str, values: list[str]) -> list[str]:
         ("label", ['"[""a"", ""b""]"', '"[""b""]"', '"[""a""]"'], r"to each of a, b"),
         ("label", ['"yes, but"', '"no, but"'], r""),
         ("label", [f"word{n} another" for n in range(300)], r"free text \(300 different values\)"),
-        ("label", ["it was " + "very " * 30 + x for x in "abab"], r"free text \(2 different"),
+        ("label", ["it was " + "very " * 30 + x for x in "abcd"], r"free text \(4 different"),
         ("label", [f"word{n % 1100}" for n in range(4400)], r"'label' has 1,100 different values"),
         ("label", [f"w{n % 6000}" for n in range(24000)], r"has 5,000 or more different values"),
         ("label", ['"[{""start"": 1, ""end"": 3}]"', '"{""x"": 1}"'], r"'label' holds spans"),
@@ -252,3 +252,48 @@ def test_columns_and_questions_of_exports_are_named_from_the_command_line(sle: S
     counts = write("c.csv", "item,yes,no,total", "1,2,1,3")
     _, told = encode(sle, counts, "--format", "counts", "--label", "yes,no")
     assert "3 rows, 2 labels: no, yes" in told
+
+
+def test_a_form_with_a_column_for_each_item_says_what_to_type(sle: Sle):
+    name = write("form.csv", "Timestamp,Email Address,Post 1,Post 2", "1,a@b.org,cat,dog")
+    assert refused(sle, name).endswith("If each column is an item: --format google-forms.\n")
+    table = write("table.csv", "Email Address,Post 1,Post 2", "a@b.org,cat,dog")
+    assert refused(sle, table).endswith("Name it: --item COLUMN.\n")
+
+
+def test_long_labels_that_come_again_and_again_are_no_free_text(sle: Sle):
+    long = [
+        f"{'a long label with many words that says what is meant' * 2} {n % 2}" for n in range(20)
+    ]
+    _, said = encode(sle, write("long.csv", *table("label", long)))
+    assert "free text" not in said
+    _, said = encode(
+        sle, write("text.csv", *table("label", [f"{x} {n}" for n, x in enumerate(long)]))
+    )
+    assert "looks like free text (20 different values)" in said
+
+
+def test_what_counts_for_nothing_is_told(sle: Sle):
+    lines = ["item,annotator,label,sure", "p,a,x,1", "p,b,x,5", "q,a,y,1", "q,b,x,", "q,,x,3"]
+    name = write("sure.csv", *lines)
+    how = ["--confidence-scale", "1-5", "--missing", "drop"]
+    _, said = encode(sle, name, *how)
+    assert "2 rows without sure or annotator left out (--missing drop)" in said
+    assert "2 annotations at 'sure' 1, the low end of 1-5, which counts for nothing" in said
+    assert "1 item with next to no evidence: uncertainty above 0.9" in said
+    _, said = encode(sle, name, "--confidence-scale", "0-5", "--missing", "drop", "--form", "long")
+    assert "counts for nothing" not in said
+    assert "next to no evidence" not in said
+    _, said = encode(sle, name, "--confidence-scale", "1-5", "--missing", "trust")
+    assert "left out" not in said
+    certain = write("unsure.csv", "item,annotator,label,doubt", "p,a,x,1", "p,b,y,0.5")
+    assert "1 annotation at 'doubt' 1, which counts for nothing" in encode(sle, certain)[1]
+    learned = sle("encode", name, "-o", "out.csv", *how)
+    assert "2 rows without sure or annotator left out" in learned.err
+    assert "counts for nothing" not in learned.err, "what levels are worth is learned"
+
+
+def test_a_file_that_is_not_there_is_told_from_those_whose_endings_are_alike(sle: Sle):
+    write("crowd.csv", "item,label", "p,x", "p,y")
+    assert refused(sle, "crwd.csv").endswith("Did you mean 'crowd.csv'?\n")
+    assert refused(sle, "nofile.csv").endswith("there is no file 'nofile.csv'.\n")

@@ -280,7 +280,7 @@ def test_an_annotators_second_word_is_not_among_the_others():
     a = make([0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 0, 0], K=2)
     twice = compare(a, methods=["soft votes"], bootstrap=5)
     assert twice.about.scored == 6
-    assert "1 annotations repeat an (item, annotator) pair and are left out" in twice.notes
+    assert "1 annotation repeats an (item, annotator) pair and is left out" in twice.notes
 
 
 @pytest.mark.parametrize("name", NAMES)

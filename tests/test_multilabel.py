@@ -117,7 +117,7 @@ def test_alpha_of_sets_is_one_minus_observed_over_expected_distance(distance, rn
 
 def test_alpha_of_sets_needs_two_on_an_item_and_a_distance():
     crowd = multi_label(["p", "q"], [["a"], ["b"]], annotator=["x", "y"])
-    with pytest.raises(ValueError, match="2 answers came and each is alone"):
+    with pytest.raises(ValueError, match="of 2 answers each is alone"):
         set_alpha(crowd)
     with pytest.raises(ValueError, match="`distance` must be one of masi, jaccard, exact"):
         set_alpha(crowd, distance="hamming")  # pyright: ignore

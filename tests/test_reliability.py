@@ -183,7 +183,7 @@ def test_filtering_tells_what_it_dropped():
         np.testing.assert_array_equal(getattr(left, name), getattr(CROWD, name))
     assert sle(left).uncertainty[2] == 1
     assert str(report) == (
-        "below 0.5: dropped 2 of 6 annotations and 1 annotators; 1 items are left without any"
+        "below 0.5: dropped 2 of 6 annotations and 1 annotator; 1 item left without any"
     )
 
 

@@ -54,7 +54,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of a plain crowd and one of a crowd whose names are attacks."""
     folder = tmp_path_factory.mktemp("pages")
     found = {
-        "plain": summarise(named_crowd(n=60, per=3), name="plain", least_probability=0.7),
+        "plain": summarise(
+            named_crowd(n=60, per=3),
+            name="plain",
+            least_probability=0.7,
+            times=np.datetime64("2026-03-01", "s") + np.arange(180) * np.timedelta64(3, "h"),
+        ),
         "hostile": summarise(hostile(), name=HOSTILE[1], made={"command": HOSTILE[3]}),
         "formulas": summarise(
             replace(named_crowd(n=5), items=np.asarray(["=1+1", "+1", "-1", "@x", 'a "b", c']))
@@ -389,3 +394,53 @@ def test_print_has_no_controls_and_keeps_charts_and_first_items(opened: Open):
     assert page.locator("#items-table tbody tr:not(.detail)").count() == 25
     ink = page.evaluate("getComputedStyle(document.body).color")
     assert ink == "rgb(0, 0, 0)"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_annotator_opens_to_their_parts_of_time_on_screens_of_any_width(
+    opened: Open, width: int
+):
+    page = opened("plain", width=width, height=844)
+    page.locator("#annotators-table button.more").first.click()
+    page.locator("#items-table button.more").first.click()
+    own = page.locator("#annotators-table tr.detail").first
+    tables = {
+        table.locator("caption").inner_text().split(":")[0].split(" (")[0]: table
+        for table in own.locator("table").all()
+    }
+    assert list(tables) == [
+        "What they say",
+        "Where they differ most from what is likely true",
+        "Over time",
+    ]
+    parts = tables["Over time"].locator("tbody tr")
+    assert parts.count() >= 2
+    when = parts.locator(".when").all_inner_texts()
+    assert when[0].startswith("2026-03-0")
+    assert when == sorted(when)
+    assert all(bar.bounding_box()["width"] > 0 for bar in parts.locator(".meter b").all())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = page.locator("tr.detail table.cards").evaluate_all(
+        "(all) => all.filter((table) => table.scrollWidth > table.parentElement.clientWidth)"
+    )
+    assert cut == []
+
+
+def test_in_print_no_table_is_wider_than_the_page_and_heads_are_repeated(opened: Open):
+    # A4 without its margins.
+    page = opened("plain", width=688, height=1000)
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 690
+    shown = "getComputedStyle(head).display"
+    heads = page.locator(".cards > thead").evaluate_all(f"(all) => all.map((head) => {shown})")
+    assert len(heads) >= 3
+    assert set(heads) == {"table-header-group"}
+
+
+def test_words_that_begin_with_a_number_are_read_from_the_left(opened: Open):
+    page = opened("plain")
+    why = page.locator("#next td[data-head=Why]")
+    assert why.count() > 0
+    styles = why.evaluate_all("(all) => all.map((cell) => getComputedStyle(cell).textAlign)")
+    assert set(styles) <= {"left", "start"}
+    assert page.locator("#next td[data-head=Conflict].n").count() > 0

@@ -187,7 +187,9 @@ SAME = {
 @pytest.mark.parametrize("content", SAME.values(), ids=SAME)
 def test_a_batch_is_known_by_what_it_says(tmp_path: Path, content: bytes):
     add(tmp_path, doubtful_table(), "monday.csv")
-    words = r"60 rows of other are in store.parquet already, added as monday.csv on 20\d\d-.*"
+    words = (
+        r"the rows of other \(60\) are in store.parquet already, added as monday.csv on 20\d\d-.*"
+    )
     words += "again=True; to write opinions, type: sle encode .*store.parquet -o OUT"
     assert_refused(tmp_path, words, content, name="other")
 

@@ -229,7 +229,7 @@ def test_nothing_is_said_of_duplicates_where_there_are_none(engine: Engine) -> N
     assert_wide(engine, result, fuse_items(columns["item"], one_hot(columns["said"], WORDS)), WORDS)
     columns["item"] = ["a"] * 4
     with pytest.raises(
-        ValueError, match=r"1 rows repeat an earlier pair, such as item 'a' by annot"
+        ValueError, match=r"1 row repeats an earlier pair, such as item 'a' by annot"
     ):
         fuse_table(engine(columns), **PLAIN, **how)
 

@@ -294,7 +294,7 @@ def test_who_labels_an_item_twice_is_told_of_or_counts_once():
     Votes count every row unless `duplicates` says otherwise; those who compare annotators do not.
     """
     rows = (1, 1, 1, 1, 2, 2, 2), "aabcabc", "nyynyyy"
-    with pytest.raises(ValueError, match=r"1 rows repeat an earlier pair, such as item 1 by .*'a'"):
+    with pytest.raises(ValueError, match=r"1 row repeats an earlier pair, such as item 1 by .*'a'"):
         read(*rows, duplicates="error")
     first, last = (read(*rows, duplicates=keep) for keep in ("first", "last"))
     assert [a.sums()[0].tolist() for a in (first, last)] == [[2, 1], [1, 2]]

@@ -219,6 +219,16 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
+def plainly(name: Any) -> str:
+    """A name as it is; in quotes where it has a comma or a space that would not be seen.
+
+    >>> [plainly(name) for name in ("yes", 3, "yes, but", " no")]
+    ['yes', '3', "'yes, but'", "' no'"]
+    """
+    text = str(name)
+    return repr(text) if "," in text or text != text.strip() or not text else text
+
+
 def by_annotators(n: int | None) -> str:
     """For a sentence: " by 3 annotators", or nothing where they are not told apart."""
     return "" if n is None else f" by {counted(n, 'annotator')}"

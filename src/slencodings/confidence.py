@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slencodings.annotations import Annotations, leave_one_out
+from slencodings.annotations import Annotations, counted, leave_one_out
 from slencodings.opinion import Codes, Floats, Opinion
 
 
@@ -226,7 +226,7 @@ def _agreement(annotations: Annotations) -> tuple[Floats, NDArray[np.bool_], flo
     if not np.any(paired):
         raise ValueError(
             "calibrating compares annotations of the same item, so some item needs two; "
-            f"{len(item)} annotations came and each is alone on its item. "
+            f"of {counted(len(item), 'annotation')} each is alone on its item. "
             "Use linear(score, low=..., high=...), which takes confidence at its word."
         )
     if annotations.soft:

@@ -11,7 +11,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slencodings.annotations import leave_one_out, sums_by
+from slencodings.annotations import counted, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats
 
 # Far beyond what rounding in half precision leaves, far below what counts or logits sum to.
@@ -173,7 +173,7 @@ def held_out_log_loss(
     if np.all(alone):
         raise ValueError(
             "annotations are predicted by the others on their item, so some item needs two; "
-            f"{len(i)} annotations came and each is alone. each=True gives nan for such."
+            f"of {counted(len(i), 'annotation')} each is alone. each=True gives nan for such."
         )
     return float(np.mean(loss[~alone]))
 

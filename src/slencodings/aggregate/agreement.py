@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, leave_one_out
+from slencodings.annotations import Annotations, counted, leave_one_out
 from slencodings.choices import Level, check_word
 from slencodings.opinion import Codes, Floats
 
@@ -278,7 +278,7 @@ def _count(annotations: Annotations, level: Level) -> _Counts:
     if not np.any(paired):
         raise ValueError(
             "alpha compares annotations of the same item, so some item needs two; "
-            f"{len(annotations.item)} annotations came and each is alone on its item."
+            f"of {counted(len(annotations.item), 'annotation')} each is alone on its item."
         )
     place = _numbers(annotations.labels) if level == "interval" else None
     keep = paired[annotations.item]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slencodings.aggregate.agreement import judgments, peer_agreement
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted
 from slencodings.opinion import Codes, Floats, Opinion
 
 
@@ -137,10 +137,11 @@ class Filtered(NamedTuple):
     def __str__(self) -> str:
         dropped, total = self.annotations
         return (
-            f"below {self.threshold:.4g}: dropped {dropped:,} of {total:,} annotations and "
-            f"{len(self.annotators):,} annotators; {len(self.items):,} items are left without any"
+            f"below {self.threshold:.4g}: dropped {dropped:,} of {counted(total, 'annotation')} "
+            f"and {counted(len(self.annotators), 'annotator')}; "
+            f"{counted(len(self.items), 'item')} left without any"
             + (
-                f"; kept {len(self.unknown):,} annotators of unknown reliability"
+                f"; kept {counted(len(self.unknown), 'annotator')} of unknown reliability"
                 * bool(self.unknown)
             )
         )
@@ -173,7 +174,7 @@ def filter_by_reliability(
     >>> table = {"item": [1, 1, 2], "who": ["ann", "bob", "bob"], "label": ["yes", "no", "no"]}
     >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> print(filter_by_reliability(crowd, {"ann": 0.9, "bob": 0.4}, threshold=0.5)[1])
-    below 0.5: dropped 2 of 3 annotations and 1 annotators; 1 items are left without any
+    below 0.5: dropped 2 of 3 annotations and 1 annotator; 1 item left without any
     """
     if (threshold is None) == (quantile is None):
         raise ValueError(

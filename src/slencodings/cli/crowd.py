@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from slencodings.annotations import counted
 from slencodings.cli import options as o
 from slencodings.cli.terminal import echo, show
 from slencodings.progress import Progress, Say, notes
@@ -39,10 +40,11 @@ class Read(NamedTuple):
         gold: str | None = None,
         show: Sequence[str] = (),
         scored: str | None = None,
+        time: str | bool = False,
         learned: bool = True,
     ) -> Crowd:
         """What the file tells, as `read_crowd` does."""
-        return self.crowd(gold=gold, show=show, scored=scored, learned=learned)
+        return self.crowd(gold=gold, show=show, scored=scored, time=time, learned=learned)
 
 
 def _options(
@@ -81,7 +83,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
             if output is not None:
                 write_rows(found.rows, output, found.about, style)
                 if output != "-":
-                    say("wrote", f"{output}: {len(found.rows):,} rows")
+                    say("wrote", f"{output}: {counted(len(found.rows), 'row')}")
         if output is None:
             found.show()
 
@@ -230,6 +232,7 @@ def report(
     text: o.ItemText = None,
     show: o.ItemFields = None,
     gold: o.Gold = None,
+    time: o.Time = None,
     scored: o.Scored = None,
     least_votes: o.LeastVotes = 2,
     least_probability: o.LeastProbability = 0.9,
@@ -249,6 +252,7 @@ def report(
         text=text,
         show=show or [],
         gold=gold,
+        time=time,
         scored=scored,
         command=shlex.join(["sle", *sys.argv[1:]]),
         least_votes=least_votes,

@@ -28,6 +28,7 @@ def encode(
     memory: o.Memory = None,
     csv_style: o.Style = "plain",
     keep: o.Keep = None,
+    partition_by: o.PartitionBy = None,
     *,
     reading: Reading,
     pairwise: o.Pairwise = None,
@@ -58,6 +59,7 @@ def encode(
     if pairwise is not None:
         others = {"--into": into, "--keep": keep, "--weigh": weigh, "--save-crowd": save_crowd}
         others |= {"--smoothing": smoothing, "--form": form, "--multi": reading.multi}
+        others |= {"--partition-by": partition_by}
         others |= {"--engine": None if engine == "duckdb" else engine, "--labels": reading.labels}
         _refuse(others, "--pairwise")
         with notes(quiet, verbose) as (say, _):
@@ -87,6 +89,7 @@ def encode(
             "--memory": memory,
             "--csv-style": csv_style if csv_style != "plain" else None,
             "--keep": keep,
+            "--partition-by": partition_by,
             "--merge-case": reading.merge_case,
             "--save-crowd": save_crowd,
         },
@@ -125,6 +128,7 @@ def encode(
                 memory=memory,
                 save_crowd=save_crowd,
                 csv_style=csv_style,
+                partition_by=o.words(partition_by) or (),
                 say=say,
                 progress=progress,
             )

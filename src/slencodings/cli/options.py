@@ -168,6 +168,14 @@ Keep = Annotated[
         metavar="COLUMN,...", help="Write these too, as they are in the first row of each item."
     ),
 ]
+PartitionBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN,...",
+        help="Write OUT as a folder of parts by the values of these, kept as --keep does: "
+        "OUT/day=1/part-0.parquet.",
+    ),
+]
 OnEngine = Annotated[
     Engine, typer.Option("--engine", help="What does the work; spark writes OUT as a folder.")
 ]
@@ -521,6 +529,12 @@ ItemFields = Annotated[
         "--show",
         metavar="COLUMN",
         help="What else to show of the items, pictures by their addresses; may be repeated.",
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="When annotations were made, for trends; found by name if left out."
     ),
 ]
 Capacity = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slencodings.annotations import counted
 from slencodings.cli import options as o
 from slencodings.cli.crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
@@ -115,4 +116,6 @@ def _write_targets(
             }
         rows.append(row)
     write_rows(rows, target, {"share": learned.share, "gain": learned.gain, "seed": seed})
-    read.say("wrote", f"{target}: {len(rows):,} items, {learned.share:.0%} of them by models")
+    read.say(
+        "wrote", f"{target}: {counted(len(rows), 'item')}, {learned.share:.0%} of them by models"
+    )

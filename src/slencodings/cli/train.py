@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slencodings.annotations import counted
 from slencodings.cli import options as o
 from slencodings.cli.crowd import Found, Read, on_a_crowd
 
@@ -46,7 +47,7 @@ def train(
     names = a.items.tolist()
     X, there = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
     if not there.all():
-        read.say("note", f"{int((~there).sum()):,} items have no features and are left out")
+        read.say("note", f"{counted(int((~there).sum()), 'item')} without features left out")
     to_opinions = objective in ("reverse_kl", "forward_kl")
     # As stated, the reliability of each annotation counts.
     given = "learned" if weigh == "learned" and to_opinions else None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.measure import measure, measure_gold
 from slencodings.evaluation.methods import Learner, Method, Target, methods_for, pooled
@@ -211,7 +211,9 @@ def once_each(annotations: Annotations, reliability: Any = None) -> tuple[Annota
     repeated = int(np.sum(~keep))
     if not repeated:
         return a, []
-    note = f"{repeated:,} annotations repeat an (item, annotator) pair and are left out"
+    repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
+    said = f"{counted(repeated, 'annotation')} {repeat} an (item, annotator) pair"
+    note = f"{said} and {are} left out"
     return a.rows(keep), [note]
 
 

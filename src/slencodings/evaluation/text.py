@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from slencodings.annotations import by_annotators
+from slencodings.annotations import by_annotators, counted
 from slencodings.evaluation.rows import About, Row
 
 # What to leave out of a table first if there is no room.
@@ -139,9 +139,9 @@ def head(about: About) -> str:
     """What was compared, in one sentence."""
     by = "" if about.scored_annotators is None else by_annotators(about.scored_annotators)
     return (
-        f"{about.annotations:,} annotations of {about.items:,} items"
-        f"{by_annotators(about.annotators)}, {about.labels:,} labels; mean log-loss of "
-        f"{about.scored:,} held-out votes{by}, lower is better; {about.folds} folds, "
+        f"{counted(about.annotations, 'annotation')} of {counted(about.items, 'item')}"
+        f"{by_annotators(about.annotators)}, {counted(about.labels, 'label')}; mean log-loss of "
+        f"{counted(about.scored, 'held-out vote')}{by}, lower is better; {about.folds} folds, "
         f"{about.bootstrap:,} resamples of items, seed {about.seed}."
     )
 

@@ -8,18 +8,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, by_annotators, counted
-from slencodings.choices import Format
+from slencodings.annotations import Annotations, by_annotators, counted, plainly
 from slencodings.files.duckdb import plain_errors, watch
+from slencodings.files.keep import item_parts, join_item
 from slencodings.files.locate import Connection, Source, converted, locate, read_tool
 from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
 from slencodings.files.scored import choose_scored
+from slencodings.files.times import find_time, read_times
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of, listed, plainly
+from slencodings.tables.roles import (
+    NUMBERS,
+    Reading,
+    choose_columns,
+    columns_of,
+    listed,
+    nearest,
+)
 
 
 class Crowd(NamedTuple):
@@ -31,12 +40,14 @@ class Crowd(NamedTuple):
     truth : (N, K), what is known to be true of each item, NaN where nothing is; None if not asked
     fields : other columns, a text or None for each item, (N,), by name
     scored : the annotators whose votes are predicted, None for everybody
+    times : when each annotation was made, (R,), as `read_times` has it; None if nothing tells
     """
 
     annotations: Annotations
     truth: Floats | None
     fields: dict[str, list[str | None]]
     scored: list[Any] | None
+    times: NDArray[Any] | None = None
 
 
 def read_crowd(
@@ -46,6 +57,7 @@ def read_crowd(
     gold: str | None = None,
     show: Sequence[str] = (),
     scored: str | None = None,
+    time: str | bool = False,
     learned: bool = True,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
@@ -61,6 +73,7 @@ def read_crowd(
         labels; or a file with a column for the item and one for the label
     show : other columns that tell of items, such as their text
     scored : whose votes are predicted, as in `choose_scored`
+    time : a column that tells when annotations were made; True to find it by its name
     learned : whether what annotators are worth is learned, so that reliability is read if its
         column is named, and is not looked for
     """
@@ -73,6 +86,10 @@ def read_crowd(
             with plain_errors(found, asked.format):
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
                 used.append((scored or "").partition("=")[0].strip())
+                when = time if isinstance(time, str) else None
+                if time is True:
+                    when = find_time(scan(connection, found, asked.format).names)
+                used.append(when or "")
                 rows, reading = read(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
@@ -92,7 +109,7 @@ def read_crowd(
                 other = Source(Path(gold).name, [gold])
                 if Path(gold).is_file():
                     other = converted(other, Reading(), folder, say)
-                truth = _truth(connection, found, asked.format, gold, other, str(reading.item), a)
+                truth = _truth(connection, found, asked, gold, other, str(reading.item), a)
             heard: list[Any] | None = None
             if scored is not None:
                 table = scan(connection, found, asked.format)
@@ -104,8 +121,12 @@ def read_crowd(
             fields: dict[str, list[str | None]] = {}
             if show:
                 table = scan(connection, found, asked.format)
-                fields = _fields(table, list(show), str(reading.item), a, say)
-            return Crowd(a, truth, fields, heard)
+                fields = _fields(table, list(show), asked.item, str(reading.item), a, say)
+            times = None
+            if when is not None and when not in [name for _, name in reading.wanted]:
+                table = scan(connection, found, asked.format)
+                times = _times(table, when, asked.item, reading, a, named=time is not True, say=say)
+            return Crowd(a, truth, fields, heard, times)
 
         return watch(connection, work, progress)
 
@@ -150,14 +171,14 @@ def _note_scale(stated: Floats, say: Say) -> None:
 def _truth(
     connection: Connection,
     source: Source,
-    format: Format | None,
+    asked: Reading,
     gold: str,
     known: Source,
     item: str,
     a: Annotations,
 ) -> Floats:
     """What is true of each item (N, K), from columns of the same file or from another file."""
-    here = scan(connection, source, format)
+    here = scan(connection, source, asked.format)
     soft = gold not in here.names
     columns = [name.strip() for name in gold.split(",")] if soft else [gold]
     if not set(columns) <= set(here.names):
@@ -171,23 +192,59 @@ def _truth(
             chosen = choose_columns(there.names, Reading())
             item, label = str(chosen.item), str(chosen.label)
             return _placed(there.pick([item, label]), item, [label], a, soft=False, one=False)
-    relation = here.pick([item, *columns])
+    relation = _of_items(here, asked.item, item, columns)
     if soft:
         relation = typed(relation, columns)
     return _placed(relation, item, columns, a, soft=soft, one=True)
 
 
+def _of_items(
+    table: Table, asked: str | None, item: str, names: Sequence[str], texts: Sequence[str] = ()
+) -> Relation:
+    """Some columns beside that of items, which several columns may name together."""
+    parts = item_parts(asked, table.names)
+    relation = table.pick([*(parts or [item]), *names], texts=texts)
+    return join_item(relation, parts, item) if parts else relation
+
+
+def _times(
+    table: Table,
+    time: str,
+    asked: str | None,
+    reading: Reading,
+    a: Annotations,
+    *,
+    named: bool,
+    say: Say,
+) -> NDArray[Any] | None:
+    """When each annotation was made, (R,)."""
+    if time not in table.names:
+        near = nearest(time, table.names)
+        hint = f" Did you mean time={near!r}?" if near else ""
+        raise ValueError(
+            f"there is no column {time!r} of times; the columns are {listed(table.names)}.{hint}"
+        )
+    if reading.annotator is None:
+        return None
+    item, annotator = str(reading.item), reading.annotator
+    rows = _of_items(table, asked, item, [annotator, time], [time])
+    return read_times(rows, (item, annotator), time, a, named=named, say=say)
+
+
 def _fields(
-    table: Table, names: list[str], item: str, a: Annotations, say: Say
+    table: Table, names: list[str], asked: str | None, item: str, a: Annotations, say: Say
 ) -> dict[str, list[str | None]]:
     """What columns tell of each item, as text; of several values the first in their order."""
     for name in names:
         if name not in table.names:
+            near = nearest(name, table.names)
+            hint = f" Did you mean {near!r}?" if near else ""
             raise ValueError(
-                f"there is no column {name!r} to show; the columns are {listed(table.names)}."
+                f"there is no column {name!r} to show; the columns are {listed(table.names)}.{hint}"
             )
     texts = ", ".join(f"min({quote(n)}::VARCHAR), count(DISTINCT {quote(n)})" for n in names)
-    rows = table.pick([item, *names]).aggregate(f"{quote(item)}, {texts}", quote(item)).fetchall()
+    columns = _of_items(table, asked, item, names, names)
+    rows = columns.aggregate(f"{quote(item)}, {texts}", quote(item)).fetchall()
     found = {row[0]: row[1:] for row in rows}
     nothing = (None, 0) * len(names)
     values = [found.get(name, nothing) for name in a.items.tolist()]

@@ -19,20 +19,24 @@ from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files import store as kept_evidence
+from slencodings.files.beside import BESIDE
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
 from slencodings.files.keep import carry
 from slencodings.files.locate import Connection, Source, is_store, locate, read_tool
+from slencodings.files.lost import note_lost, note_open
 from slencodings.files.scan import Relation, Step, quote, read
 from slencodings.files.store import Store, alone, check_additive, open_store
 from slencodings.files.weigh import Weighing, about_crowd, choose_weighing, how_written
 from slencodings.files.write import (
     WRITERS,
+    check_folder,
     check_place,
     check_target,
     disk_errors,
     workspace,
     writing,
+    writing_parts,
 )
 from slencodings.progress import Progress, Say
 from slencodings.tables.fuse import About, Fusing, add_rows
@@ -54,6 +58,7 @@ class Job(NamedTuple):
     writer: str
     step: Step
     say: Say
+    parts: Sequence[str] = ()
 
 
 class Input(NamedTuple):
@@ -75,6 +80,7 @@ def encode_file(
     memory: str | None = None,
     save_crowd: str | None = None,
     csv_style: CsvStyle = "plain",
+    partition_by: Sequence[str] = (),
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> About:
@@ -90,6 +96,8 @@ def encode_file(
         most of what the machine has
     save_crowd : where to keep what was learned
     csv_style : how a target that is CSV is written
+    partition_by : columns, kept as `keep` of the reading does, by whose values the target is a
+        folder of parts, day=2026-11-16/part-0.parquet
     say, progress : called with notes for people, and with what is done of each step
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
@@ -99,20 +107,24 @@ def encode_file(
             "Pass a target, or into='store.parquet'."
         )
     stores = [] if into is None else [into]
-    writer = "" if target is None else check_target(target, source, *stores, style=csv_style)
+    writer = ""
+    if partition_by:
+        _check_parts(target, into, csv_style)
+        reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
+        writer = check_folder(str(target), source)
+    elif target is not None:
+        writer = check_target(target, source, *stores, style=csv_style)
     for store in stores:
         kept_evidence.check_place_of_store(store, source)
     if save_crowd is not None:
-        outputs = [target, f"{target}.meta.json"] if target else []
+        outputs = [target, f"{target}{BESIDE}"] if target else []
         check_place(save_crowd, source, *stores, *outputs)
     with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
         for store in stores:
             held.enter_context(alone(Path(store)))
         found = locate(connection, source, folder)
-        for output in [
-            *stores,
-            *(name for name in (target, save_crowd) if name not in (None, "-")),
-        ]:
+        files = (None if partition_by else target, save_crowd)
+        for output in [*stores, *(name for name in files if name not in (None, "-"))]:
             check_place(output, found.files)  # A pattern may stand for what is to be replaced.
         found, reading = read_tool(found, reading, folder, say)
         kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
@@ -120,7 +132,7 @@ def encode_file(
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
 
         def work(step: Step) -> About:
-            job = Job(connection, found, reading, fusing, new, writer, step, say)
+            job = Job(connection, found, reading, fusing, new, writer, step, say, partition_by)
             if into is not None:
                 return _add(job, Path(into), again)
             if kept:
@@ -156,6 +168,7 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     reading, rows = given.reading, given.rows
     opinions, about = lay_out(rows, fusing)
     opinions = carry(opinions, given.crowd, reading, job.say)
+    note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
     about |= about_reading(reading, rows)
@@ -165,9 +178,31 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
         about |= about_crowd(rows.crowd, weighing.how, fusing.seed)
         beside |= {Path(save_crowd): crowd_to_json(rows.crowd)} if save_crowd else {}
     job.step("fusing", rows.counts["rows"], "rows")
+    if job.parts and job.target is not None:
+        about["partition_by"] = list(job.parts)
+        place = (job.connection, opinions, job.target, job.writer, about)
+        with writing_parts(*place, job.parts, beside) as count:
+            about["written"] = count
+        return about
     with writing(job.connection, opinions, job.target, job.writer, about, beside) as count:
         about["written"] = count
     return about
+
+
+def _check_parts(target: str | None, into: str | None, style: CsvStyle) -> None:
+    """Refuse what cannot be a folder of parts."""
+    if target is None:
+        raise ValueError("parts need a folder to be in; none came. Name it: target='folder'.")
+    if into is not None:
+        raise ValueError(
+            f"a store has no columns to part opinions by; into={into!r} came with `partition_by`. "
+            "Leave one of them out."
+        )
+    if style != "plain":
+        raise ValueError(
+            f"csv_style={style!r} is for one file; `partition_by` writes a folder of many. "
+            "Leave one of them out."
+        )
 
 
 def _add(job: Job, path: Path, again: bool) -> About:
@@ -279,6 +314,7 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     elif stored is not None and reading.annotator is not None:
         _note_new(crowd, reading.annotator, stored, weighing.how, say)
     rows = read_rows(crowd, reading, crowd=stored)
+    note_lost(crowd, reading, stated=stored is None, say=say)
     tell(rows, source.name, len(source.files), say)
     if reading.duplicates == "all" and reading.annotator is not None:
         repeated, exact = count_repeated(rows)
@@ -286,8 +322,8 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
             about, repeat = ("", "") if exact else ("about ", ", counted on some of the items")
             say(
                 "note",
-                f"{about}{repeated:,} rows repeat an earlier (item, annotator) pair{repeat}; all "
-                "are kept. --duplicates first|last|error changes that",
+                f"{about}{counted(repeated, 'row')} repeat{'s' * (repeated == 1)} an earlier (item, "
+                f"annotator) pair{repeat}; all are kept. --duplicates first|last|error changes that",
             )
     return Input(crowd, reading, rows)
 

@@ -10,6 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.annotations import counted
 from slencodings.files.duckdb import plain_errors
 from slencodings.files.locate import converted, locate
 from slencodings.files.scan import scan, typed
@@ -53,9 +54,10 @@ def read_features(
     )
     place = {name: n for n, name in enumerate(names)}
     if len(place) < len(names):
+        more = len(names) - len(place)
         raise ValueError(
             f"the features of an item must stand in one row of {source}; "
-            f"{len(names) - len(place)} rows repeat an item."
+            f"{counted(more, 'row')} repeat{'s' * (more == 1)} an item."
         )
     wanted = [str(name) if str(name) in place else name for name in items]
     there = np.asarray([name in place for name in wanted], dtype=bool)
@@ -67,8 +69,8 @@ def read_features(
     bad = ~np.isfinite(X.reshape(len(X), -1)).all(axis=1)
     if bad.any():
         raise ValueError(
-            f"features must be finite numbers; {bad.sum():,} of {len(X):,} rows of {source} are "
-            f"not, first that of item {names[int(np.argmax(bad))]!r}."
+            f"features must be finite numbers; {bad.sum():,} of {counted(len(X), 'row')} of "
+            f"{source} are not, first that of item {names[int(np.argmax(bad))]!r}."
         )
     rows = np.zeros((len(wanted), *X.shape[1:]), dtype=np.float32)
     rows[there] = X[[place[name] for name in wanted if name in place]]

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
+from slencodings.files.beside import ABOUT, tells_about_others
 from slencodings.files.scan import NO_NUMBER, common_types, header, number_columns
 from slencodings.progress import Say
 from slencodings.tables.engines import About, some
@@ -27,8 +28,6 @@ SUFFIXES = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
-# Readers skip names with an underscore, so this may lie among the data.
-ABOUT = "_slencodings.json"
 
 
 def _place(spark: Any, name: str) -> tuple[Any, Any]:
@@ -58,7 +57,8 @@ def find_files(spark: Any, sources: Sequence[str]) -> list[str]:
                 status = listed.next()
                 name = status.getPath().toString()
                 inner = PurePosixPath(name.removeprefix(root)).parts
-                if status.getLen() and not any(p.startswith(("_", ".")) for p in inner):
+                ours = tells_about_others(PurePosixPath(name).name) and name != root
+                if status.getLen() and not (ours or any(p.startswith(("_", ".")) for p in inner)):
                     found.append(name)
     if not found:
         raise ValueError(f"there is no data in {some(sources, str)}; at least one row is needed.")

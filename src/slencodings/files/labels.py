@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import duckdb
 
+from slencodings.annotations import plainly
 from slencodings.files.exports.fields import SEPARATORS, split_cell
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
 from slencodings.tables.engines import some
-from slencodings.tables.roles import find_columns, plainly
+from slencodings.tables.roles import find_columns
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation
 
@@ -165,7 +166,10 @@ def _kind(label: str, answers: Answers) -> str | None:
             f"name without an order. If it has one: --ordered {_typed(scale)}"
         )
     length = sum(len(v) * n for v, n in zip(*answers, strict=True)) / max(1, sum(answers.counts))
-    if not numbers and (length > LONG_TEXT or (K > MANY_TEXTS and sum(answers.counts) / 2 < K)):
+    # A few long labels that come again and again are no free text.
+    seldom = sum(answers.counts) / 2 < K
+    free = (length > LONG_TEXT or K > MANY_TEXTS) if seldom else length > LONG_TEXT and K > MANY
+    if not numbers and free:
         return f"{label!r} looks like free text ({many} different values); {other}"
     return f"{label!r} has {many} different values; {other}" if K > MANY else None
 

@@ -18,6 +18,7 @@ import duckdb
 
 from slencodings.choices import TableFormat
 from slencodings.files import exports
+from slencodings.files.beside import tells_about_others
 from slencodings.files.readable import WORKBOOKS, readable
 from slencodings.progress import Say
 from slencodings.tables.roles import Reading, nearest
@@ -215,7 +216,9 @@ def _check_there(path: Path) -> None:
             f"{str(path)!r} is a link to {str(path.readlink())!r}, which is not there."
         )
     here = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = nearest(path.name, here)
+    # Endings that are alike make no names alike.
+    stems = {PurePath(name).stem: name for name in reversed(here)}
+    near = stems.get(nearest(path.stem, list(stems)) or "")
     meant = f" Did you mean {str(path.with_name(near))!r}?" if near else ""
     raise FileNotFoundError(f"there is no file {str(path)!r}.{meant}")
 
@@ -231,6 +234,7 @@ def _paths(name: str) -> list[Path]:
         path
         for path in found
         if path.is_file()
+        and not tells_about_others(path.name)
         and not any(part.startswith(("_", ".")) for part in _below([name], str(path)))
         and (not folder or path.name.lower().removesuffix(".gz").endswith(SUFFIXES))
     )
@@ -270,7 +274,8 @@ def _addresses(connection: Connection, name: str) -> list[str]:
         ) from error
     if not found:
         raise FileNotFoundError(f"there is no file {name!r}.")
-    return [file for (file,) in found]
+    files = [file for (file,) in found]
+    return [f for f in files if f == name or not tells_about_others(PurePath(f).name)]
 
 
 def _has_extension(connection: Connection, scheme: str) -> bool:

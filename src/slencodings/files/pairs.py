@@ -98,4 +98,4 @@ def encode_pairs(
         if name is not None:
             write_rows([dict(row) for row in rows], name, about, csv_style)
             if name != "-":
-                say("wrote", f"{name}: {len(rows):,} rows")
+                say("wrote", f"{name}: {counted(len(rows), 'row')}")

@@ -18,6 +18,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from slencodings import __version__
+from slencodings.annotations import counted
 from slencodings.files.encode import about_reading
 from slencodings.files.forms import usual_form
 from slencodings.files.hadoop import (
@@ -97,7 +98,7 @@ def encode_files(
         if crowd is not None:
             about |= about_crowd(crowd, weighing.how, fusing.seed)
         about["written"] = write(spark, frame.to_native(), target, writer, about)
-    say("wrote", f"{target}: {about['written']:,} rows, {how_written(about)}")
+    say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
 
 

@@ -32,6 +32,7 @@ import duckdb
 import narwhals as nw
 
 from slencodings import __version__
+from slencodings.annotations import counted
 from slencodings.files.duckdb import brief
 from slencodings.files.locate import Connection, metadata
 from slencodings.files.scan import Relation, quote
@@ -85,7 +86,8 @@ class Store(NamedTuple):
     def in_words(self) -> str:
         """How much there is, in words."""
         rows, n = sum(batch["rows"] for batch in self.batches), len(self.batches)
-        return f"{rows:,} rows in {n:,} batch{'es' * (n > 1)}, {len(self.labels):,} labels"
+        batches = f"{n:,} batch{'es' * (n > 1)}"
+        return f"{counted(rows, 'row')} in {batches}, {counted(len(self.labels), 'label')}"
 
     @property
     def learned(self) -> Crowd | None:
@@ -258,9 +260,9 @@ def check_new(store: Store, batch: Batch, path: Path) -> None:
     for other in store.batches:
         if (other["rows"], other["hash"]) == (batch["rows"], batch["hash"]):
             raise ValueError(
-                f"the {batch['rows']:,} rows of {batch['name']} are in {path.name} already, added "
-                f"as {other['name']} on {other['when']}; nothing was changed. To count them twice "
-                "pass again=True; to write opinions, type: "
+                f"the rows of {batch['name']} ({batch['rows']:,}) are in {path.name} already, "
+                f"added as {other['name']} on {other['when']}; nothing was changed. To count them "
+                "twice pass again=True; to write opinions, type: "
                 f"sle encode {shlex.quote(str(path))} -o OUT"
             )
 

@@ -29,6 +29,7 @@ from typing import Any, TypeAlias, cast, get_args
 import duckdb
 
 from slencodings.choices import CsvStyle
+from slencodings.files.beside import ABOUT, BESIDE
 from slencodings.files.excel import check_workbook, write_csv, write_workbook
 
 try:
@@ -85,6 +86,25 @@ def check_target(
     return style if style != "plain" else WRITERS[suffix] + ", COMPRESSION gzip" * packed
 
 
+def check_folder(target: str, source: str | Sequence[str]) -> str:
+    """How to write the files of a folder that is not there yet, or an error before any work."""
+    path = Path(target)
+    suffix = path.suffix.lower() or ".parquet"
+    if target == "-" or suffix not in WRITERS or suffix == ".xlsx":
+        kinds = ", ".join(kind for kind in WRITERS if kind != ".xlsx")
+        raise ValueError(
+            "parts go into a folder, whose name may choose the format of its files: "
+            f"{kinds}, or Parquet without an ending; {target!r} came."
+        )
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise FileExistsError(
+            f"the output must not be there yet; {target!r} is. Remove it, or name another."
+        )
+    if not path.is_dir():
+        check_place(target, source)
+    return WRITERS[suffix]
+
+
 def check_style(style: CsvStyle, kind: str) -> None:
     """Refuse a style of CSV for what is none."""
     if style != "plain" and kind != ".csv":
@@ -94,6 +114,11 @@ def check_style(style: CsvStyle, kind: str) -> None:
 def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
     """Refuse a place where no file can be written, or that of an input or another output."""
     path = Path(target)
+    if "://" in target:
+        raise ValueError(
+            f"the output must be on this machine; {target!r} is not. Name a file here, and copy it "
+            "there afterwards."
+        )
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"the output needs a folder that is there; {str(path.parent)!r} is not. "
@@ -175,7 +200,7 @@ def writing(
         writer += f", KV_METADATA {{slencodings: {described}}}"
     elif writer != WRITERS[".xlsx"]:
         # CSV and JSONL have no place to say how they were made.
-        texts[Path(f"{target}.meta.json")] = json.dumps(about, indent=1, default=str)
+        texts[Path(f"{target}{BESIDE}")] = json.dumps(about, indent=1, default=str)
     with replacing(target) as path, ExitStack() as others:
         for other, text in texts.items():
             new = others.enter_context(replacing(other))
@@ -189,6 +214,44 @@ def writing(
         # We write beside the target ourselves; DuckDB would do so once more.
         copy = f"COPY (FROM _ordered) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
         yield connection.execute(copy).fetchall()[0][0]
+
+
+@contextmanager
+def writing_parts(
+    connection: duckdb.DuckDBPyConnection,
+    relation: duckdb.DuckDBPyRelation,
+    target: Path,
+    writer: str,
+    about: Row,
+    by: Sequence[str],
+    beside: Mapping[Path, str] | None = None,
+) -> Generator[int]:
+    """Write a relation as a folder of parts, day=2026-11-16/part-0.parquet, and count its rows.
+
+    At the end the folder takes its place with all that is in it and with the files `beside` it, or
+    nothing does. What is told `about` it lies in it under a name that readers of folders skip.
+    """
+    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
+    _ordered = relation.sort(*map(duckdb.ColumnExpression, order))
+    suffix = next(kind for kind, how in WRITERS.items() if how == writer)
+    connection.execute("CREATE TABLE sle_parts AS FROM _ordered")
+    threads = connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
+    with replacing_folder(target) as folder, ExitStack() as others:
+        for other, text in (beside or {}).items():
+            new = others.enter_context(replacing(other))
+            new.write_text(text + "\n", encoding="utf-8")
+        # One thread writes one file a part, and keeps the order.
+        connection.execute("SET threads = 1")
+        columns = ", ".join(map(quote, by))
+        written = connection.execute(
+            f"COPY sle_parts TO {literal(str(folder))} ({writer}, PARTITION_BY ({columns}), "
+            f"FILENAME_PATTERN 'part-{{i}}', FILE_EXTENSION {literal(suffix[1:])}, "
+            "OVERWRITE_OR_IGNORE)"
+        ).fetchall()[0][0]
+        connection.execute(f"SET threads = {threads}")
+        text = json.dumps(about, indent=1, default=str)
+        (folder / ABOUT).write_text(text + "\n", encoding="utf-8")
+        yield written
 
 
 def _write_for_people(
@@ -220,6 +283,29 @@ def replacing(path: Path) -> Generator[Path]:
         umask = os.umask(0)
         os.umask(umask)
         new.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask)
+        new.replace(path)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Generator[Path]:
+    """A new folder to fill, which takes its place at the end, or is gone if that fails.
+
+    What is there already must be an empty folder.
+    """
+
+    def make(prefix: str, suffix: str, folder: Path) -> str:
+        return tempfile.mkdtemp(suffix, prefix, folder)
+
+    name, path = str(path), path.resolve()
+    beside = _owned(f".{path.name}.slencodings-", path.suffix, path.parent, make)
+    with disk_errors(name), beside as new:
+        yield new
+        for file in [file for file in new.rglob("*") if file.is_file()]:
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        new.chmod(0o777 & ~umask)
         new.replace(path)
 
 

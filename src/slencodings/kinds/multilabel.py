@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted
 from slencodings.choices import SetDistance, check_word
 from slencodings.opinion import Codes, Floats, Opinion
 
@@ -202,7 +202,7 @@ def set_alpha(crowd: MultiLabel, *, distance: SetDistance = "masi") -> float:
     if not np.any(paired):
         raise ValueError(
             "alpha compares answers about the same item, so some item needs two; "
-            f"{len(item)} answers came and each is alone on its item."
+            f"of {counted(len(item), 'answer')} each is alone on its item."
         )
     item, chosen = item[paired], chosen[paired]
     kinds, kind = np.unique(chosen, axis=0, return_inverse=True)

@@ -18,7 +18,9 @@ Spec = dict[str, Any]
 # Annotators in the chart of who is right: all, or as many of the worst and the best.
 MOST_RANKED = 40
 # Names on axes are shorter than elsewhere, and still differ where the names do.
-_ON_AXES = 22
+ON_AXES = 22
+# Items in a bar, for which every count is a tick.
+_FEW_ITEMS = 6
 KINDS = {"few": "too few opinions", "conflict": "conflict", "settled": "settled"}
 _CONFIG: Spec = {
     "background": None,
@@ -109,6 +111,9 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
     ]
     if not values:
         return None
+    # Of a few items no tick may lie between two counts.
+    most = max(map(sum, zip(*found["items"].values(), strict=True)))
+    whole = {"values": list(range(most + 1))} if most <= _FEW_ITEMS else {"tickMinStep": 1}
     colour = {"domain": list(KINDS.values()), "range": [f"var(--{kind})" for kind in KINDS]}
     return _chart(
         values,
@@ -123,7 +128,7 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
                 scale={"domain": [edges[0], edges[-1]]},
             ),
             "x2": {"field": "high"},
-            "y": _number("items", "items", axis={"tickMinStep": 1, "format": ",d"}),
+            "y": _number("items", "items", axis={"format": ",d", **whole}),
             "color": _name("kind", scale=colour),
             "tooltip": _tooltip(
                 ("kind", "items that are", None),
@@ -139,7 +144,7 @@ def _shares(labels: Labels) -> Spec | None:
     given, leading = sum(labels["given"]), sum(labels["leading"])
     if not given or not leading:
         return None
-    on_axis = shown(labels["names"], _ON_AXES)
+    on_axis = shown(labels["names"], ON_AXES)
     values = [
         {"at": on_axis[k], "label": labels["names"][k], "what": what, "share": share}
         for k in labels["drawn"]
@@ -160,7 +165,8 @@ def _shares(labels: Labels) -> Spec | None:
             "y": _name("at"),
             "yOffset": {"field": "what", "type": "nominal", "sort": None},
             "x": _number("share", "share", axis={"format": "%", "tickCount": 5}),
-            "color": _name("what", scale=what),
+            # One below the other, for narrow screens.
+            "color": _name("what", scale=what, legend={"columns": 1}),
             "tooltip": _tooltip(
                 ("label", "label", None), ("what", "share", None), ("share", "is", ".1%")
             ),
@@ -176,7 +182,7 @@ def _heat(
     `row` and `column` of values are places in `names`.
     """
     most = max((v["value"] for v in values if v["value"] is not None), default=1) or 1
-    on_axis = shown(names, _ON_AXES)
+    on_axis = shown(names, ON_AXES)
     places: list[Spec] = [
         {
             **v,
@@ -271,7 +277,7 @@ def _triangle(labels: Labels) -> Spec | None:
     if points is None:
         return None
     top = math.sqrt(3) / 2
-    corners = [*shown(labels["names"], _ON_AXES), "not known"][:3]
+    corners = [*shown(labels["names"], ON_AXES), "not known"][:3]
     edges = [
         {"x": x, "y": y, "at": n} for n, (x, y) in enumerate([(0, 0), (1, 0), (0.5, top), (0, 0)])
     ]
@@ -322,7 +328,7 @@ def _ranked(people: People) -> Spec | None:
         title = "reliability that came with the data"
         values = [(row["annotator"], row["reliability"], None, None) for row in rows]
     else:
-        title = "right above chance, with its 95% interval; 0 is guessing"
+        title = "right above chance; 0 is guessing"
         values = [
             (
                 row["annotator"],
@@ -404,7 +410,7 @@ def _compared(compared: Compared) -> Spec | None:
 def _dots(values: list[Any], what: str, title: str, scale: Spec, step: int) -> Spec:
     """A dot for each value, on a line from its lowest to its highest."""
     few = {"tickCount": 6}
-    on_axis = shown([v["name"] for v in values], _ON_AXES)
+    on_axis = shown([v["name"] for v in values], ON_AXES)
     values = [{**v, "at": at} for v, at in zip(values, on_axis, strict=True)]
     hover = _tooltip(
         ("name", what, None),

@@ -163,7 +163,7 @@ def as_vote(
 
 def _listed(total: int, listed: int, drawn: int, seed: int) -> str:
     if listed == total:
-        return f"All {total:,} items are listed."
+        return "The only item is listed." if total == 1 else f"All {total:,} items are listed."
     return (
         f"{listed:,} of {total:,} items are listed, to keep this page small: the most uncertain, "
         f"those in sharpest conflict, and {drawn:,} drawn at random (seed {seed}). "

@@ -6,7 +6,8 @@ from typing import Any
 
 from slencodings.annotations import counted
 from slencodings.report.markup import Markup, tag
-from slencodings.report.pieces import to_annotator, to_item
+from slencodings.report.pieces import about, to_annotator, to_item
+from slencodings.report.portraits import fell
 from slencodings.report.summary import Person, Summary
 
 # Annotators that are named, of those to look at.
@@ -28,7 +29,7 @@ def _known(found: Summary) -> list[Any]:
     ]
     if crowd["wrong"] is not None:
         sentence.append(
-            f": if each item gets its likeliest true label, about {crowd['wrong']:,.0f} of all are "
+            f": if each item gets its likeliest true label, {about(crowd['wrong'])} of all are "
             "expected to be wrong"
         )
     return [*sentence, "."]
@@ -50,26 +51,39 @@ def _whom(found: Summary) -> list[Any]:
             tag("a", "Annotators", href="#annotators"),
             " count by the reliability that came with the data, which is not questioned here.",
         ]
-    look = to_look_at(rows)
+    look, worse = to_look_at(rows), [(n, row) for n, row in enumerate(rows) if fell(row["trend"])]
     if not look:
         unclear = sum(row["verdict"] == "too few to tell" for row in rows)
         return [
             tag("a", "No annotator", href="#annotators"),
             " stands out as one to look at",
             f"; of {unclear:,} there is too little to tell" if unclear else "",
+            *_worse(worse),
             ".",
         ]
-    named: list[Any] = []
-    for n, row in look[:_NAMED]:
-        named += [", " if named else "", to_annotator(row["annotator"], n), f" ({row['verdict']})"]
-    more = f" and {len(look) - _NAMED:,} more" if len(look) > _NAMED else ""
+    named = _named(look, verdicts=True)
     return [
         "Look at ",
         tag("a", f"{len(look):,} of {counted(len(rows), 'annotator')}", href="#annotators-look"),
         ": ",
         *named,
-        f"{more}.",
+        *_worse(worse),
+        ".",
     ]
+
+
+def _worse(rows: list[tuple[int, Person]]) -> list[Any]:
+    """Who became worse over time, whatever they are on the whole."""
+    return ["; less often right than at first: ", *_named(rows)] if rows else []
+
+
+def _named(rows: list[tuple[int, Person]], *, verdicts: bool = False) -> list[Any]:
+    """Some annotators by name, and how many more there are."""
+    named: list[Any] = []
+    for n, row in rows[:_NAMED]:
+        verdict = f" ({row['verdict']})" if verdicts else ""
+        named += [", " if named else "", to_annotator(row["annotator"], n), verdict]
+    return [*named, f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""]
 
 
 def _todo(found: Summary) -> list[Any]:

@@ -22,6 +22,7 @@ def make_page(
     text: str | None,
     show: Sequence[str],
     gold: str | None,
+    time: str | None,
     scored: str | None,
     command: str,
     **settings: Any,
@@ -29,13 +30,14 @@ def make_page(
     """Read a crowd and write the page about it; `settings` go to `summarise`."""
     check_page(page, read.source)
     chart_library()
-    crowd = read(gold, [*([text] if text else []), *show], scored)
+    crowd = read(gold, [*([text] if text else []), *show], scored, time or True)
     found = summarise(
         crowd.annotations,
         text=(text, crowd.fields[text]) if text else None,
         fields={name: crowd.fields[name] for name in show},
         gold=crowd.truth,
         scored=crowd.scored,
+        times=crowd.times,
         name=", ".join("standard input" if name == "-" else name for name in read.source),
         made={"command": command},
         progress=lambda what, done, total: read.progress(what, done, total, "steps"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
@@ -13,7 +14,7 @@ from slencodings.annotators import describe_annotators
 from slencodings.annotators.verdicts import Verdict
 from slencodings.report.chosen import Chosen
 from slencodings.report.names import NAME_LETTERS, rounded, shown
-from slencodings.report.portraits import differs_most, own_confusions
+from slencodings.report.portraits import differs_most, own_confusions, trends
 from slencodings.report.summary import Pairs, People, Person, Source
 from slencodings.report.without import Without
 from slencodings.trust import Weighed
@@ -35,7 +36,11 @@ NOT_SHARED = (
 
 
 def describe_people(
-    annotations: Annotations, weighed: Weighed, without: Without, chosen: Chosen
+    annotations: Annotations,
+    weighed: Weighed,
+    without: Without,
+    chosen: Chosen,
+    times: NDArray[Any] | None = None,
 ) -> People:
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
@@ -65,6 +70,7 @@ def describe_people(
         "items_changed": np.bincount(without.annotator[without.changed], minlength=M),
         "confusion": own_confusions(a, weighed),
         "differs": differs_most(a, weighed, chosen),
+        "trend": trends(a, without, times),
     }
     busiest = zip(roster.to_rows(), _places(roster.columns["annotator"], place), strict=True)
     rows = [
@@ -117,6 +123,7 @@ def _person(row: Mapping[str, Any], name: str, known: Mapping[str, Any], source:
         "items_changed": int(known["items_changed"]),
         "confusion": known["confusion"],
         "differs": known["differs"],
+        "trend": known["trend"],
     }
 
 
@@ -166,7 +173,11 @@ def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs
 
 def _listed(total: int, listed: int) -> str:
     if listed == total:
-        return f"All {total:,} annotators are listed."
+        return (
+            "The only annotator is listed."
+            if total == 1
+            else f"All {total:,} annotators are listed."
+        )
     return f"The {listed:,} busiest of {total:,} annotators are listed; sle reliability lists all."
 
 

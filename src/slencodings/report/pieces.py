@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from slencodings.report.markup import Markup, tag
 from slencodings.report.summary import Items
+
+# A number, a share of 100, or an interval.
+_NUMBER = re.compile(r"-?[\d.,]+%?( to -?[\d.,]+%?)?|–|infinite")
 
 
 def figure(
@@ -38,7 +42,7 @@ def table(heads: list[str], rows: list[list[str]], *, wide: bool = False) -> Mar
     On a narrow screen each row is a card, and one that is `wide` scrolls instead.
     """
     side = [
-        "n" if c > 0 and all(not row[c] or row[c][0] in "-.0123456789" for row in rows) else None
+        "n" if c > 0 and all(not row[c] or _NUMBER.fullmatch(row[c]) for row in rows) else None
         for c in range(len(heads))
     ]
     head = [tag("th", text, scope="col", class_=s) for text, s in zip(heads, side, strict=True)]
@@ -101,6 +105,11 @@ def notes(lines: list[str]) -> Any:
     """A list of notes, if there are any."""
     listed = [tag("li", line, dir="auto") for line in lines]
     return tag("ul", listed, class_="plain note") if listed else None
+
+
+def about(x: float) -> str:
+    """A number of items that is expected, with a digit more where it is small."""
+    return f"about {x:,.0f}" if x >= 9.95 else f"about {x:.1f}"
 
 
 def number(x: float | None) -> str:

@@ -12,8 +12,9 @@ from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
-from slencodings.report.charts import charts
+from slencodings.report.charts import ON_AXES, charts
 from slencodings.report.markup import data, join
+from slencodings.report.names import shown
 from slencodings.report.sections import page_footer, page_header, page_sections
 from slencodings.report.summary import Items, Summary
 
@@ -45,6 +46,7 @@ def render(found: Summary) -> str:
         },
         "annotators": found["annotators"]["rows"],
         "labels": found["labels"]["names"],
+        "short": shown(found["labels"]["names"], ON_AXES),
     }
     style, script, library = _file("report.css"), _file("report.js"), _library()
     pictures = picture_places(items)

@@ -2,7 +2,8 @@
 (() => {
   // Data is only ever put on the page as text: never as markup, style or script.
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const { items, annotators, labels } = read("data");
+  // Labels as they are, and shorter where there is little room.
+  const { items, annotators, labels, short } = read("data");
   const charts = read("charts");
   // Numbers are rounded as Python does it: what lies halfway goes to the even digit.
   function even(x) {
@@ -30,6 +31,7 @@
     return node;
   }
   const text = (value) => el("bdi", { dir: "auto" }, value);
+  const brief = (k) => el("bdi", { dir: "auto", title: short[k] === labels[k] ? null : labels[k] }, short[k]);
 
   // A spreadsheet would take text that begins like this for a formula.
   const cell = (x) => (typeof x === "string" && /^[=+\-@\t\r]/.test(x) ? `'${x}` : x ?? "");
@@ -140,7 +142,7 @@
       keep.disabled = !kept.length;
       where.textContent = `Page ${count(page + 1)} of ${count(pages)}`;
       status.textContent = kept.length
-        ? `${count(from + 1)} to ${count(from + some.length)} of ${count(kept.length)} ${unit}` : `No ${unit}`;
+        ? `${count(from + 1)} to ${count(from + some.length)} of ${count(kept.length)} ${kept.length === 1 ? unit.slice(0, -1) : unit}` : `No ${unit}`;
     }
     function show(key) {
       const [radio, test] = chips.get(key) || [];
@@ -191,9 +193,13 @@
   const listed = new Map(annotators.map((row, n) => [row.annotator, n]));
   const toItem = (n, name) => el("a", { href: `#item-${n}` }, text(name));
   const person = (name) => (listed.has(name) ? el("a", { href: `#annotator-${listed.get(name)}` }, text(name)) : text(name));
-  const small = (caption, heads, lines) => el("table", null, el("caption", null, caption),
-    el("thead", null, el("tr", null, ...heads.map(([head, n]) => el("th", { scope: "col", class: n ? "n" : null }, head)))),
-    el("tbody", null, ...lines));
+  // On a narrow screen each row is a card; a matrix scrolls instead.
+  function small(caption, heads, lines, { matrix = false } = {}) {
+    lines.forEach((tr) => [...tr.children].forEach((part, c) => part.setAttribute("data-head", heads[c][0])));
+    return el("table", { class: matrix ? null : "cards" }, el("caption", null, caption),
+      el("thead", null, el("tr", null, ...heads.map(([head, n]) => el("th", { scope: "col", class: n ? "n" : null }, head)))),
+      el("tbody", null, ...lines));
+  }
 
   // Fields that came with the items: pictures where they are addresses of such, else text.
   function field(name, value) {
@@ -219,10 +225,10 @@
     const lines = row.annotations.map(([who, label, share, stated, weight, leader, probability]) => {
       const changes = leader !== row.label;
       const cells = [
-        el(named ? "td" : "th", { scope: named ? null : "row" }, text(labels[label]), share < 1 ? ` ${percent(share)}` : ""),
+        el(named ? "td" : "th", { scope: named ? null : "row" }, el("span", null, text(labels[label]), share < 1 ? ` ${percent(share)}` : "")),
         items.stated ? el("td", { class: "n" }, stated == null ? "–" : String(stated)) : null,
         el("td", { class: "n" }, fixed(weight)),
-        el("td", changes ? { class: "changes" } : null, changes ? "would be " : "still ", text(labels[leader]), `, ${percent(probability)}`),
+        el("td", changes ? { class: "changes" } : null, el("span", null, changes ? "would be " : "still ", text(labels[leader]), `, ${percent(probability)}`)),
       ];
       if (named) cells.unshift(el("th", { scope: "row" }, person(items.annotators[who])));
       return el("tr", null, ...cells.filter(Boolean));
@@ -277,20 +283,38 @@
     low == null ? null : el("span", { class: "range" }, `${fixed(low, digits)} to ${fixed(high, digits)}`));
   const known = (key) => annotators.some((row) => row[key] != null);
 
+  // A share as a bar, and its interval as a line; the numbers stand beside it.
+  function meter({ right, right_low, right_high }) {
+    const bar = el("i"), line = el("b");
+    bar.style.width = `${100 * right}%`;
+    line.style.left = `${100 * right_low}%`;
+    line.style.width = `${100 * (right_high - right_low)}%`;
+    return el("div", { class: "meter", "aria-hidden": "true" }, bar, line);
+  }
+
   // One annotator: what they say where a label is true, and where they differ.
   function portrait(row) {
     const own = row.confusion;
     const matrix = own && small("What they say (columns) where a label is likely true (rows); with few annotations it is close to what everybody says",
-      [["True"], ...own.labels.map((k) => [labels[k], true])],
-      own.share.map((line, i) => el("tr", null, el("th", { scope: "row" }, text(labels[own.labels[i]])),
-        ...line.map((x, j) => el("td", { class: own.labels[i] === own.labels[j] ? "n same" : x >= 0.2 ? "n changes" : "n" }, percent(x))))));
+      [["True"], ...own.labels.map((k) => [short[k], true])],
+      own.share.map((line, i) => el("tr", null, el("th", { scope: "row" }, brief(own.labels[i])),
+        ...line.map((x, j) => el("td", { class: own.labels[i] === own.labels[j] ? "n same" : x >= 0.2 ? "n changes" : "n" }, percent(x))))), { matrix: true });
     const differ = row.differs.length ? small("Where they differ most from what is likely true", [["Item"], ["Said"], ["Likely true"]],
       row.differs.map(([at, name, said, label, probability]) => el("tr", null,
         el("th", { scope: "row" }, at == null ? text(name) : toItem(at, name)),
-        el("td", null, text(labels[said])), el("td", null, text(labels[label]), ` ${percent(probability)}`)))) : null;
+        el("td", null, brief(said)), el("td", null, el("span", null, brief(label), ` ${percent(probability)}`))))) : null;
+    const over = row.trend.length ? small("Over time: how often they said what is likeliest true by the others", [["When"], ["Annotations", true], ["Right", true], [""]],
+      row.trend.map((part) => el("tr", null, el("th", { scope: "row", class: "when" }, part.begin === part.end ? part.begin : `${part.begin} to ${part.end}`),
+        el("td", { class: "n" }, count(part.annotations)),
+        el("td", { class: "n" }, el("span", null, percent(part.right), el("span", { class: "range" }, `${percent(part.right_low)} to ${percent(part.right_high)}`))),
+        el("td", null, meter(part))))) : null;
     const why = row.reason ? el("p", { dir: "auto" }, `${row.verdict}: ${row.reason}.`) : null;
-    const nothing = own || differ || why ? null : el("p", { class: "note" }, "Nothing sets them apart.");
-    return [why, el("div", { class: "two" }, ...[matrix && el("div", { class: "scroll" }, matrix), differ && el("div", { class: "scroll" }, differ)].filter(Boolean)), nothing];
+    const nothing = own || differ || why || over ? null : el("p", { class: "note" }, "Nothing sets them apart.");
+    const framed = (part) => part && el("div", { class: "scroll" }, part);
+    // A matrix of many labels has a line of its own.
+    const large = own && own.labels.length > 5;
+    const beside = [large ? null : matrix, differ, over].filter(Boolean);
+    return [why, large ? framed(matrix) : null, beside.length ? el("div", { class: "two" }, ...beside.map(framed)) : null, nothing];
   }
   const peopleColumns = [
     { head: "Annotator", value: (row) => row.annotator, cell: (row) => text(row.annotator) },

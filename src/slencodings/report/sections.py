@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slencodings.annotations import by_annotators
+from slencodings.annotations import by_annotators, counted
 from slencodings.report.markup import Markup, join, tag
 from slencodings.report.opening import opening
 from slencodings.report.pieces import figure, notes, number, table
@@ -36,8 +36,9 @@ def page_header(found: Summary) -> Markup:
                 tag("h1", found["title"] or "A crowd and its opinions", dir="auto"),
                 tag(
                     "p",
-                    f"{crowd['annotations']:,} annotations of {crowd['items']:,} items"
-                    f"{by_annotators(crowd['annotators'])}, with {crowd['labels']:,} labels",
+                    f"{counted(crowd['annotations'], 'annotation')} of "
+                    f"{counted(crowd['items'], 'item')}{by_annotators(crowd['annotators'])}, "
+                    f"with {counted(crowd['labels'], 'label')}",
                     class_="lead",
                 ),
                 opening(found),
@@ -171,7 +172,7 @@ def _made(found: Summary, drawn: set[str]) -> list[Any]:
     }
     crowd = found["crowd"]
     made = found["made"] | {
-        "settled": f"{crowd['least_votes']:,} annotations or more, and a label that is "
+        "settled": f"{counted(crowd['least_votes'], 'annotation')} or more, and a label that is "
         f"{crowd['least_probability']:.0%} or more likely to be true",
         "in conflict": f"not settled, and conflict above {crowd['conflict']:g}",
         "too few opinions": "neither",

@@ -7,7 +7,7 @@ from typing import Any
 from slencodings.annotations import counted
 from slencodings.report.charts import KINDS
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, number, table
+from slencodings.report.pieces import about, figure, number, table
 from slencodings.report.summary import Glance, Kind, Summary
 
 # Confidence that is nearer than this to how often it is right is about right.
@@ -71,12 +71,13 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
         ("Mean doubt", f"{crowd['uncertainty']:.2f}", "of what people would say; 1 knows nothing"),
     ]
     if crowd["wrong"] is not None:
-        wrong = f"about {crowd['wrong']:,.0f}"
-        tiles.append(("Expected errors", wrong, "if each item gets its likeliest true label"))
+        tiles.append(
+            ("Expected errors", about(crowd["wrong"]), "if each item gets its likeliest true label")
+        )
     if scored := crowd["scored"]:
         right = f"95%: {scored['right_low']:.1%} to {scored['right_high']:.1%}"
         tiles.append(("Right by gold", f"{scored['right']:.1%}", right))
-        below = f"of gold, on {scored['items']:,} items; lower is better"
+        below = f"of gold, on {counted(scored['items'], 'item')}; lower is better"
         tiles.append(("Log-loss", number(scored["log_loss"]), below))
     return tiles
 
@@ -86,19 +87,19 @@ def _open(crowd: Glance) -> Any:
     n, why = crowd["items"], crowd["why"]
     advice: dict[Kind, tuple[str, str]] = {
         "few": (
-            "have too few opinions",
-            f"Fewer than {crowd['least_votes']:,} annotations, or no label is "
+            "has too few opinions" if why["few"] == 1 else "have too few opinions",
+            f"Fewer than {counted(crowd['least_votes'], 'annotation')}, or no label is "
             f"{crowd['least_probability']:.0%} likely to be true. More annotations help here.",
         ),
         "conflict": (
-            "are in conflict",
+            "is in conflict" if why["conflict"] == 1 else "are in conflict",
             "People contradict each other, and no label is likely enough. More votes may confirm "
             "the split; look at the guidelines, or ask an expert.",
         ),
         "settled": (
-            "are settled",
+            "is settled" if why["settled"] == 1 else "are settled",
             f"Some label is {crowd['least_probability']:.0%} or more likely to be true, by "
-            f"{crowd['least_votes']:,} annotations or more.",
+            f"{counted(crowd['least_votes'], 'annotation')} or more.",
         ),
     }
     return tag(
@@ -108,7 +109,7 @@ def _open(crowd: Glance) -> Any:
                 "li",
                 tag(
                     "strong",
-                    tag("a", f"{why[kind]:,} items", href=f"#items-{kind}"),
+                    tag("a", counted(why[kind], "item"), href=f"#items-{kind}"),
                     f" ({why[kind] / max(n, 1):.0%}) {text}",
                 ),
                 what,

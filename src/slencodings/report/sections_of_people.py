@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from slencodings.annotations import counted
 from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, heat_key, notes, square
-from slencodings.report.summary import Summary
+from slencodings.report.pieces import figure, heat_key, notes, square, to_annotator
+from slencodings.report.portraits import fell
+from slencodings.report.summary import Person, Summary
+
+# Annotators that are named, of those who became worse.
+_NAMED = 10
 
 
 def annotators(found: Summary, drawn: set[str]) -> list[Any]:
@@ -73,6 +78,7 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
             if pairs
             else None,
         ),
+        _over_time(rows),
         tag("h3", "Everybody"),
         tag(
             "p",
@@ -84,6 +90,27 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         tag("div", id="annotators-table"),
         notes(people["notes"]),
     ]
+
+
+def _over_time(rows: list[Person]) -> Any:
+    """Who became worse; nothing where nobody's time is known."""
+    timed = sum(bool(row["trend"]) for row in rows)
+    if not timed:
+        return None
+    worse = [(n, row["annotator"]) for n, row in enumerate(rows) if fell(row["trend"])]
+    named: list[Any] = []
+    for n, name in worse[:_NAMED]:
+        named += [", " if named else ": ", to_annotator(name, n)]
+    more = f" and {len(worse) - _NAMED:,} more" if len(worse) > _NAMED else ""
+    of = f"Of {counted(timed, 'annotator')} whose work can be followed over time, "
+    verb = "is" if len(worse) == 1 else "are"
+    said = f"{len(worse):,} {verb}" if worse else "none is"
+    return tag(
+        "p",
+        f"{of}{said} clearly less often right in the last part of it than in the first",
+        *named,
+        f"{more}. Open an annotator to see each part.",
+    )
 
 
 def _not_compared(stated: list[float] | None) -> str | None:

@@ -42,6 +42,7 @@ def summarise(
     fields: Mapping[str, Sequence[Any]] | None = None,
     gold: Any = None,
     scored: Any = None,
+    times: NDArray[Any] | None = None,
     least_votes: int = LEAST_VOTES,
     least_probability: float = LEAST_PROBABILITY,
     conflict: float = CONFLICT,
@@ -63,6 +64,7 @@ def summarise(
     fields : what else to show of an item, by name, (N,) each; addresses of pictures are shown so
     gold : as in `compare`; scores what is likely true
     scored : whose votes are predicted, as in `learn_crowd`
+    times : (R,), when each annotation was made, as datetime64 or as numbers; NaT or NaN if unknown
     least_votes, least_probability, conflict : as in `triage.status`: what is settled, and what is
         a conflict
     name : of the crowd, for the title
@@ -93,7 +95,7 @@ def summarise(
         "title": shown([name], 80)[0] if name else "",
         "crowd": _glance(a, weighed, todo, columns.gold, seed),
         "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
-        "annotators": describe_people(a, weighed, without, chosen),
+        "annotators": describe_people(a, weighed, without, chosen, times),
         "labels": describe_labels(a, weighed, seed),
         "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
         "next": describe_next(a, weighed, todo, chosen),

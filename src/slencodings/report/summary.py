@@ -116,8 +116,19 @@ class OwnConfusion(TypedDict):
     share: list[list[float]]
 
 
+class Part(TypedDict):
+    """A part of an annotator's time, and how often they were right in it by what others say."""
+
+    begin: str
+    end: str
+    annotations: int
+    right: float
+    right_low: float
+    right_high: float
+
+
 class Person(TypedDict):
-    """An annotator that is listed; where they differ as `people.differs_most` has it."""
+    """An annotator that is listed; where they differ as `portraits.differs_most` has it."""
 
     annotator: str
     verdict: Verdict | None
@@ -142,6 +153,7 @@ class Person(TypedDict):
     items_changed: int
     confusion: OwnConfusion | None
     differs: list[list[Any]]
+    trend: list[Part]
 
 
 class Pairs(TypedDict):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.annotations import counted
 from slencodings.choices import Missing
 from slencodings.tables import columns as col
 from slencodings.tables import engines
@@ -40,7 +41,8 @@ class Flaw(NamedTuple):
     def say(self, count: int, rows: int, where: str) -> str:
         """The message about so many rows."""
         return (
-            f"{self.needed}; {count} of {rows} rows {self.rows_have}{where}. {self.what_to_do}"
+            f"{self.needed}; {count} of {counted(rows, 'row')} {self.rows_have}{where}. "
+            f"{self.what_to_do}"
         ).rstrip()
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.annotations import counted
 from slencodings.confidence import linear
 from slencodings.tables.engines import (
     LABEL,
@@ -148,11 +149,11 @@ def list_length(frame: Frame, name: str) -> int:
     (least,), (most,) = found.values()
     if least != most:
         others = (numbered(frame) or frame).filter(n != most)
-        first, counted = small(others.head(1)), small(others.select(nw.len().alias("sle_n")))
+        first, shorter = small(others.head(1)), small(others.select(nw.len().alias("sle_n")))
         at = f" in row {first[ROW][0] + 1} of the data" if ROW in first else ""
         raise ValueError(
             f"the lists in column {name!r} must be equally long; the longest has {most} values, "
-            f"{counted['sle_n'][0]} rows have fewer, first {first['sle_n'][0]}{at}. "
+            f"fewer are in {counted(shorter['sle_n'][0], 'row')}, first {first['sle_n'][0]}{at}. "
             "Write 0 for a label that is ruled out, and null where there is no annotation."
         )
     return int(most or 0)
@@ -205,7 +206,7 @@ def check_count(labels: Sequence[Any], rows: int | None = None) -> None:
         raise ValueError(f"`labels` must differ; {repeated[0]!r} came more than once.")
     if len(labels) < 2:
         only = f"only {labels[0]!r}" if labels else "none"
-        where = "" if rows is None else f", in {rows} rows"
+        where = "" if rows is None else f", in {counted(rows, 'row')}"
         raise ValueError(
             f"at least two labels are needed; {only} came{where}. If others are possible, name "
             f"them all: labels=[{repr(labels[0]) + ', ' if labels else ''}...]."
@@ -248,7 +249,7 @@ def found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
     found = [v for v in values if v is not None and v == v]
     if not found:
         raise ValueError(
-            f"no annotation has a label: column {label!r} is empty in all {rows} rows. "
+            f"no annotation has a label: column {label!r} is empty in {counted(rows, 'row')}. "
             "Name the possible labels to get vacuous opinions all the same: labels=[...]."
         )
     return sorted(found, key=natural(found))

@@ -147,9 +147,12 @@ def choose_columns(
     chosen = found | given
     for role in ("item", "label"):
         if role not in chosen:
+            # As forms begin, which may have a column for each item.
+            form = list(names[:1]) == ["Timestamp"]
+            hint = " If each column is an item: format='google-forms'." if form else ""
             raise ValueError(
                 f"no column looks like the {role}; the columns are {listed(names)}. "
-                f"Name it: {role}='COLUMN'."
+                f"Name it: {role}='COLUMN'.{hint}"
             )
     reading = replace(reading, **chosen)
     check_names(names, reading.wanted)
@@ -171,16 +174,6 @@ def listed(names: Sequence[str]) -> str:
     """Some names of columns; a file of another kind may have thousands, or a very long one."""
     shown = [repr(name if len(name) <= 60 else name[:60] + "...") for name in names[:20]]
     return ", ".join(shown) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
-def plainly(name: Any) -> str:
-    """A name as it is; in quotes where it has a comma or a space that would not be seen.
-
-    >>> [plainly(name) for name in ("yes", 3, "yes, but", " no")]
-    ['yes', '3', "'yes, but'", "' no'"]
-    """
-    text = str(name)
-    return repr(text) if "," in text or text != text.strip() or not text else text
 
 
 def _meant(role: str, spec: Any, names: Sequence[str]) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
-from slencodings.annotations import counted
+from slencodings.annotations import counted, plainly
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import columns as col
 from slencodings.tables import engines
@@ -35,7 +35,7 @@ from slencodings.tables.engines import (
     UNCERTAINTY,
     Frame,
 )
-from slencodings.tables.roles import Reading, plainly
+from slencodings.tables.roles import Reading
 
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
@@ -293,8 +293,9 @@ def _without_duplicates(
         count, example = _count_duplicates(frame, answered[0])
         if count:
             raise ValueError(
-                f"an annotator may label an item once; {count} rows repeat an earlier pair, such "
-                f"as item {example[0]!r} by annotator {example[1]!r}. Pass duplicates='first' or "
+                f"an annotator may label an item once; {counted(count, 'row')} "
+                f"repeat{'s' * (count == 1)} an earlier pair, such as item {example[0]!r} by "
+                f"annotator {example[1]!r}. Pass duplicates='first' or "
                 "duplicates='last' to keep one of each, duplicates='all' to keep them all."
             )
         return frame

@@ -13,9 +13,13 @@ from slencodings.opinion import Codes, Floats
 from slencodings.trust import Weighed
 
 # How many numbers are held at once.
-_AT_ONCE = 2_000_000
+_AT_ONCE = 200_000
+# So few columns are added up sooner than they are looked up.
+_FEW_LABELS = 8
 # Square roots of primes give points that fill a cube evenly (Richtmyer 1951).
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+# Other draws begin at another of these.
+_OTHERS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,9 @@ class Outlook:
         """The place of the typical annotator."""
         return len(self.weight) - 1
 
-    def mended(self, items: Codes, annotators: Codes, draws: int) -> Floats:
+    def mended(
+        self, items: Codes, annotators: Codes, draws: int, *, others: bool = False
+    ) -> Floats:
         """How many wrong labels annotations of items are expected to mend, (I, J).
 
         E[max_k b_k - b_lead] after the first, the first two, ... of them: as beliefs keep their
@@ -68,50 +74,101 @@ class Outlook:
         items : (I,)
         annotators : (I, J), who annotates them one after the other; -1 for nobody
         draws : of what they would say, spread evenly
+        others : than usual draws. Whoever chose items by some of them would find with the same
+            that these were a better choice than they are
         """
         found = np.zeros(annotators.shape)
-        step = max(_AT_ONCE // (draws * max(self.belief.shape[1], 1)), 1)
+        K, J = self.belief.shape[1], annotators.shape[1]
+        mended = self._mended_by_counts if self.said is None else self._mended
+        width = draws * J + K if self.said is None else draws * K
+        step = max(_AT_ONCE // max(width, 1), 1)
         for start in range(0, len(items), step):
             part = slice(start, start + step)
-            found[part] = self._mended(items[part], annotators[part], draws)
+            found[part] = mended(items[part], annotators[part], draws, others)
         return found
 
-    def _mended(self, items: Codes, annotators: Codes, draws: int) -> Floats:
-        b = np.repeat(self.belief[items][:, None], draws, axis=1)
-        lead = np.argmax(self.belief[items], axis=1)
-        told = self.told[items]
+    def _mended(self, items: Codes, annotators: Codes, draws: int, others: bool) -> Floats:
+        """By what annotators say where a label is true. Beliefs are (I, K, S): S fills a cache."""
+        assert self.said is not None, "there is a model of truth"
+        b = np.repeat(self.belief[items][:, :, None], draws, axis=2)
+        each, lead, told = np.arange(len(items)), np.argmax(b[:, :, 0], axis=1), self.told[items]
+        gains = np.zeros(annotators.shape)
+        for j, who in enumerate(annotators.T):
+            # To the power of 0 nobody says anything.
+            weight = np.where(who >= 0, self.weight[who], 0)
+            power = weight / (1 + self.correlation * told)
+            said = self.said[who] ** power[:, None, None]
+            said /= np.sum(said, axis=2, keepdims=True)
+            label = _drawn(np.swapaxes(said, 1, 2) @ b, _points(items, draws, j + _OTHERS * others))
+            b *= _columns(said, label)
+            b /= np.sum(b, axis=1, keepdims=True)
+            told = told + weight
+            gains[:, j] = np.mean(np.max(b, axis=1) - b[each, lead], axis=1)
+        return gains
+
+    def _mended_by_counts(
+        self, items: Codes, annotators: Codes, draws: int, others: bool
+    ) -> Floats:
+        """Without a model of truth: only labels that are said gain, so no others are looked at.
+
+        What is believed after some answers is a mixture of what is believed now and of each of
+        them, and the next answer is drawn from one of these.
+        """
+        b, told = self.belief[items], self.told[items]
+        each, lead = np.arange(len(items))[:, None], np.argmax(b, axis=1)[:, None]
+        below = np.cumsum(b, axis=1)
+        # The distributions of all items one after the other, for one search.
+        edges = (below / below[:, -1:] + each).ravel()
+        labels = np.zeros((annotators.shape[1], len(items), draws), dtype=np.intp)
+        mass, now = np.zeros((annotators.shape[1], len(items), 1)), np.ones((len(items), 1))
+        best = at_lead = np.broadcast_to(b[each, lead], (len(items), draws))
         gains = np.zeros(annotators.shape)
         for j, who in enumerate(annotators.T):
             weight = np.where(who >= 0, self.weight[who], 0)
-            x, y = (math.sqrt(_PRIMES[at]) for at in (j % len(_PRIMES), -1 - j % len(_PRIMES)))
-            # Each item has points of its own, or their errors would add up.
-            u: Floats = np.mod(x * np.arange(1.0, draws + 1) + y * items[:, None], 1)
-            b = self._told(b, who, told, weight, u)
-            told = told + weight
-            at_lead = np.take_along_axis(b, lead[:, None, None], axis=2)[..., 0]
-            gains[:, j] = np.mean(np.max(b, axis=2) - at_lead, axis=1)
+            share = (weight / (told + weight))[:, None]
+            u = _points(items, draws, j + _OTHERS * others)
+            found = np.searchsorted(edges, np.minimum(u / now, 1) + each, "right")
+            label: Codes = np.clip(found - each * b.shape[1], 0, b.shape[1] - 1)
+            reached = now
+            for i in range(j):
+                label = np.where(u >= reached, labels[i], label)
+                reached = reached + mass[i]
+            at = now * b[each, label]
+            for i in range(j):
+                at = at + np.where(labels[i] == label, mass[i], 0)
+            # What is the same is so to the last digit.
+            at = np.where(label == lead, at_lead, at)
+            best = np.maximum((1 - share) * best, (1 - share) * at + share)
+            at_lead = (1 - share) * at_lead + np.where(label == lead, share, 0)
+            labels[j], now, mass = label, (1 - share) * now, (1 - share) * mass
+            mass[j], told = share, told + weight
+            gains[:, j] = np.mean(best - at_lead, axis=1)
         return gains
 
-    def _told(self, b: Floats, who: Codes, told: Floats, weight: Floats, u: Floats) -> Floats:
-        """Beliefs (I, S, K) after what each annotator would say, drawn by u (I, S)."""
-        if self.said is None:
-            share = (weight / (told + weight))[:, None, None]
-            certain = np.zeros(b.shape)
-            np.put_along_axis(certain, _drawn(b, u)[..., None], 1, axis=2)
-            return (1 - share) * b + share * certain
-        # To the power of 0 nobody says anything.
-        power = weight / (1 + self.correlation * told)
-        said = self.said[who] ** power[:, None, None]
-        said /= np.sum(said, axis=2, keepdims=True)
-        label = _drawn(b @ said, u)
-        new = b * np.take_along_axis(np.swapaxes(said, 1, 2), label[..., None], axis=1)
-        return new / np.sum(new, axis=2, keepdims=True)
+
+def _points(items: Codes, draws: int, j: int) -> Floats:
+    """Points in [0, 1) that fill it evenly, (I, S), for the answer at place j."""
+    x, y = (math.sqrt(_PRIMES[at]) for at in (j % len(_PRIMES), -1 - j % len(_PRIMES)))
+    # Each item has points of its own, or their errors would add up.
+    return np.mod(x * np.arange(1.0, draws + 1) + y * items[:, None], 1)
 
 
 def _drawn(p: Floats, u: Floats) -> Codes:
-    """The label at u (I, S), in [0, 1), of distributions p (I, S, K)."""
-    below = np.cumsum(p, axis=2)
-    return np.sum(below <= (u * below[..., -1])[..., None], axis=2)
+    """The label at u (I, S), in [0, 1), of distributions p (I, K, S)."""
+    below = np.cumsum(p, axis=1)
+    return np.sum(below <= (u * below[:, -1])[:, None], axis=1)
+
+
+def _columns(said: Floats, label: Codes) -> Floats:
+    """The columns of matrices (I, K, K) at labels (I, S), as (I, K, S)."""
+    N, K, _ = said.shape
+    if K > _FEW_LABELS:
+        rows = np.swapaxes(said, 1, 2).reshape(N * K, K)
+        return np.swapaxes(rows[np.arange(N)[:, None] * K + label], 1, 2)
+    found = said[:, :, :1] * (label == 0)[:, None]
+    for k in range(1, K):
+        found += said[:, :, k, None] * (label == k)[:, None]
+    return found
 
 
 def look_ahead(annotations: Annotations, weighed: Weighed) -> Outlook:

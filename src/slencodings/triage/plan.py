@@ -13,7 +13,7 @@ from slencodings.triage.outlook import Outlook
 MOST_EACH = 8
 # What is said of the time after a plan is about so many annotations more.
 NEXT = 100
-_DRAWS = 64
+DRAWS = 64
 # Items that are looked at first, and again before more are.
 _FEWEST = 1_000
 # Fewer mended labels than this are none: so many draws do not tell them from 0.
@@ -71,7 +71,7 @@ def plan(outlook: Outlook, budget: int, most: Codes) -> Plan:
 def _steps(outlook: Outlook, items: Codes, most: Codes) -> Floats:
     """What each further annotation of items mends, (I, J), largest first."""
     who = np.full((len(items), MOST_EACH), outlook.typical)
-    total = outlook.mended(items, who, _DRAWS)
+    total = outlook.mended(items, who, DRAWS)
     # Those that cannot be had mend nothing more.
     last = np.minimum(most, MOST_EACH)[:, None] - 1
     at_most = np.minimum(np.arange(MOST_EACH)[None], last)

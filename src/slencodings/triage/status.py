@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted, plainly
 from slencodings.opinion import Floats
 from slencodings.trust import Weighed
 
@@ -17,6 +18,8 @@ LEAST_VOTES = 2
 LEAST_PROBABILITY = 0.9
 # Between two labels a fifteenth of all votes against the rest, by their worth.
 CONFLICT = 0.25
+# Of a label in a reason.
+_LETTERS = 60
 
 
 def status(
@@ -73,33 +76,47 @@ def reasons(
     least_probability: float = LEAST_PROBABILITY,
 ) -> list[str]:
     """Why each item has the status that was found for it, in a few words."""
-    P, votes = weighed.truth.probability, annotations.sums()
-    labels = [str(label) for label in annotations.labels.tolist()]
+    P, votes = np.asarray(weighed.truth.probability), annotations.sums()
+    labels: list[str] = [_name(label) for label in annotations.labels.tolist()]
     bound = _share(least_probability)
+    split = np.flatnonzero(found == "conflict")
+    said = {
+        int(i): _said(votes[i], most, labels)
+        for i, most in zip(split, np.argsort(-votes[split], axis=1, kind="stable"), strict=True)
+    }
 
-    def reason(i: int) -> str:
-        n, lead = int(weighed.evidence.n[i]), int(np.argmax(P[i]))
+    def reason(i: int, n: int, status: str, lead: int, p: float) -> str:
         if not n:
             return "nobody annotated it"
-        leader = f"{labels[lead]} is {_share(P[i, lead], least_probability)} likely"
-        if found[i] == "settled":
+        leader = f"{labels[lead]} is {_share(p, least_probability)} likely"
+        if status == "settled":
             return f"{leader}, by {_votes(n)}"
         if n < least_votes:
             return f"{_votes(n)}, and {least_votes} are asked for"
         short = f"{leader}, less than {bound}"
-        if found[i] == "few":
-            return f"{short}, by {_votes(n)}"
-        most = np.argsort(-votes[i], kind="stable")[:3]
-        said = ", ".join(
-            f"{votes[i, k]:.3g} {'says' if votes[i, k] == 1 else 'say'} {labels[k]}"
-            for k in most
-            if votes[i, k] > 0
-        )
-        more = int(np.count_nonzero(votes[i])) - 3
-        said += f" and {more} more labels" if more > 0 else ""
-        return f"{said}; {short}"
+        return f"{short}, by {_votes(n)}" if status == "few" else f"{said[i]}; {short}"
 
-    return [reason(i) for i in range(len(found))]
+    N = len(found)
+    lead = np.argmax(P, axis=1) if N else np.zeros(0, dtype=np.intp)
+    n, p = weighed.evidence.n.astype(np.intp), P[np.arange(N), lead]
+    columns = (range(N), n.tolist(), found.tolist(), lead.tolist(), p.tolist())
+    return [reason(*row) for row in zip(*columns, strict=True)]
+
+
+def _said(votes: Floats, most: NDArray[np.intp], labels: list[str]) -> str:
+    """How many say what, of the three labels that most say."""
+    first = [(float(votes[k]), labels[int(k)]) for k in most[:3]]
+    said = ", ".join(f"{v:.3g} {'says' if v == 1 else 'say'} {name}" for v, name in first if v > 0)
+    more = int(np.count_nonzero(votes)) - 3
+    return said + (f" and {counted(more, 'more label')}" if more > 0 else "")
+
+
+def _name(label: Any) -> str:
+    """A label in a sentence; a long one loses its middle."""
+    text = plainly(label)
+    return (
+        text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]}…{text[-_LETTERS // 2 + 1 :]}"
+    )
 
 
 def _votes(n: int) -> str:

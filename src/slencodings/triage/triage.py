@@ -23,8 +23,8 @@ from slencodings.triage.status import (
 )
 from slencodings.trust import Weighed, weigh
 
-# Of what will be said, to tell what a plan mends.
-_DRAWS = 256
+# Of what will be said, to tell what a plan mends, on few items and on many: these make up for it.
+_DRAWS, _MANY, _FEWER_DRAWS = 256, 2_000, 64
 
 
 class OpenItem(TypedDict):
@@ -260,13 +260,14 @@ def _within(given: Assignment, gain: Floats, price: Floats, budget: float) -> As
 def _mends(outlook: Outlook, given: Assignment, asked: Codes) -> Floats:
     """How many labels each item's annotations mend, (N,), by those who are asked; new ones last."""
     items = np.flatnonzero(asked)
+    draws = _DRAWS if len(items) <= _MANY else _FEWER_DRAWS
     place = np.arange(len(given.item)) - np.searchsorted(given.item, given.item)
-    who = np.full((len(items), int(asked.max(initial=0))), -1)
-    who[np.arange(who.shape[1])[None] < asked[items, None]] = outlook.typical
+    who = np.full((len(items), int(asked.max(initial=0))), outlook.typical)
     who[np.searchsorted(items, given.item), place] = given.annotator
     mends = np.zeros(len(asked))
-    if len(items):
-        mends[items] = outlook.mended(items, who, _DRAWS)[:, -1]
+    for n in np.unique(asked[items]).tolist():
+        some = np.flatnonzero(asked[items] == n)
+        mends[items[some]] = outlook.mended(items[some], who[some, :n], draws, others=True)[:, -1]
     return mends
 
 

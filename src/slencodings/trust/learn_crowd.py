@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, sums_by
+from slencodings.annotations import Annotations, counted, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import worth
 from slencodings.trust.crowd import Crowd, People
@@ -164,7 +164,7 @@ def _check(a: Annotations, max_levels: int) -> None:
     if not np.any(np.bincount(a.item, minlength=1) > 1):
         raise ValueError(
             "a crowd is learned by comparing annotations of the same item, so some item needs two; "
-            f"{len(a.item)} annotations came and each is alone on its item."
+            f"of {counted(len(a.item), 'annotation')} each is alone on its item."
         )
     if max_levels < 1:
         raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")

@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
+from slencodings.files.beside import tells_about_others
+
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 Object: TypeAlias = dict[str, Json]
 # What items, annotators and labels are called.
@@ -53,6 +55,7 @@ def parts(path: Path) -> list[Part]:
     """The files of an export: one, those in a zip file, or those in a folder."""
     if path.is_dir():
         files = [p for p in sorted(path.rglob("*")) if p.suffix in ENDINGS]
+        files = [p for p in files if not tells_about_others(p.name)]
         found = [Part(p.name, p.parent.name, _opener(p), p) for p in files]
     elif not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")

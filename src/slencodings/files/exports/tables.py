@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from slencodings.annotations import counted
 from slencodings.files.exports.answers import MOST_ROWS, Answer, Export, chosen, export, tabulate
 from slencodings.files.exports.fields import SEPARATORS, identity, is_nothing, person, split_cell
 from slencodings.files.exports.load import Json, Name, Record, shown
@@ -146,7 +147,7 @@ def counts(
             columns["label"] += [name] * n
     notes = [f"labels are the columns {listed(names)}"]
     none = sum(not any(row) for row in table)
-    notes += [f"{none:,} items without counts left out"] if none else []
+    notes += [f"{counted(none, 'item')} without counts left out"] if none else []
     return export("count table", columns, notes, who)
 
 
