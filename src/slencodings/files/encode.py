@@ -288,7 +288,7 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
             say(
                 "note",
                 f"{repeated:,} rows repeat an earlier (item, annotator) pair; all are kept. "
-                "--duplicates first|last|error changes that",
+                "--duplicates average|first|last|error changes that",
             )
     return Input(crowd, reading, rows)
 

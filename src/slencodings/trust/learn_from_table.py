@@ -104,7 +104,8 @@ def _sampled(
     if frame.implementation.is_duckdb() and not isinstance(cast("object", sample), Mapping):
         sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
-    return sample, replace(reading, labels=_all_labels(frame, reading), duplicates="all")
+    duplicates = "average" if reading.duplicates == "average" else "all"
+    return sample, replace(reading, labels=_all_labels(frame, reading), duplicates=duplicates)
 
 
 def _all_labels(frame: nw.LazyFrame[Any], reading: Reading) -> Any:
