@@ -39,10 +39,14 @@ class Read(NamedTuple):
         gold: str | None = None,
         show: Sequence[str] = (),
         scored: str | None = None,
+        group: str | None = None,
+        time: str | None = None,
         learned: bool = True,
     ) -> Crowd:
         """What the file tells, as `read_crowd` does."""
-        return self.crowd(gold=gold, show=show, scored=scored, learned=learned)
+        return self.crowd(
+            gold=gold, show=show, scored=scored, group=group, time=time, learned=learned
+        )
 
 
 def _options(
@@ -134,6 +138,7 @@ def reliability(
     read: Read,
     *,
     scored: o.Scored = None,
+    time: o.Time = None,
     sort: o.SortBy = "verdict",
     all: o.AllEstimates = False,
     groups: o.Groups = 20,
@@ -147,11 +152,14 @@ def reliability(
     from slencodings.annotators import describe_annotators
     from slencodings.annotators.estimates import ESTIMATES
 
-    crowd = read(scored=scored)
+    crowd = read(scored=scored, time=time)
+    # Of labels in an order kappa weighs steps, which plain agreement does not see.
+    usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
     roster = describe_annotators(
         crowd.annotations,
         scored=crowd.scored,
-        estimates=ESTIMATES if all else ("agreement",),
+        time=crowd.time,
+        estimates=ESTIMATES if all else usual,
         sort=sort,
         groups=groups,
         rng=seed or 0,
@@ -160,6 +168,63 @@ def reliability(
     levels = [level._asdict() for level in roster.levels]
     about: Row = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
+
+
+@on_a_crowd
+def groups(
+    read: Read,
+    *,
+    group: o.Group,
+    scored: o.Scored = None,
+    limit: o.Limit = 20,
+    seed: o.Seed = None,
+) -> Found:
+    """Compare groups of annotators: how far they differ for sure, and about which items.
+
+    Groups differ as far as answers of two of them differ more often than answers within one. A row
+    for each item and two groups, those first whose opinions conflict most.
+    """
+    from slencodings.annotators import compare_groups
+    from slencodings.trust import weigh
+
+    crowd = read(scored=scored, group=group)
+    weighed = weigh(
+        crowd.annotations,
+        scored=crowd.scored,
+        seed=seed or 0,
+        progress=lambda done, total: read.progress("learning", done, total, ""),
+    )
+    found = compare_groups(crowd.annotations, crowd.group or [], crowd=weighed.crowd)
+    rows = found.to_rows()
+    about: Row = {
+        "groups": dict(zip(found.names, found.annotators, strict=True)),
+        "pairs": [pair._asdict() for pair in found.pairs],
+        "advice": found.in_words(),
+        "seed": seed or 0,
+    }
+
+    def shown() -> None:
+        sizes = zip(found.names, found.annotators, strict=True)
+        echo("Annotators: " + ", ".join(f"{name} {n:,}" for name, n in sizes) + "\n")
+        echo("\n".join(found.in_words()))
+        if rows:
+            echo("\nWhat divides them most (1: both sure, and of nothing in common)")
+            show(
+                ["item", "conflict", "group", "says", "group", "says"],
+                [
+                    [
+                        str(row["item"]),
+                        f"{row['conflict']:.2f}",
+                        str(row["left"]),
+                        f"{row['left_says']} ({row['left_probability']:.0%})",
+                        str(row["right"]),
+                        f"{row['right_says']} ({row['right_probability']:.0%})",
+                    ]
+                    for row in rows[:limit]
+                ],
+            )
+
+    return Found(rows, about, shown)
 
 
 @on_a_crowd

@@ -492,6 +492,19 @@ AllEstimates = Annotated[
     bool,
     typer.Option("--all", help="Also kappa, Dawid-Skene and MACE, with intervals from refits."),
 ]
+Group = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN", help="Which group an annotator is in, the same in all of their rows."
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="When annotations were made: dates, times or numbers; says whose answers got worse.",
+    ),
+]
 Groups = Annotated[
     int, typer.Option(min=0, help="Parts of the items left out in turn by --all; 0: no refits.")
 ]

@@ -8,18 +8,28 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, by_annotators, counted
 from slencodings.choices import Format
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.locate import Connection, Source, converted, locate, read_tool
 from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
-from slencodings.files.scored import choose_scored
+from slencodings.files.scored import choose_scored, values_of_annotators
+from slencodings.files.times import read_times
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.roles import NUMBERS, Reading, choose_columns, columns_of, listed, plainly
+from slencodings.tables.roles import (
+    NUMBERS,
+    Reading,
+    choose_columns,
+    columns_of,
+    listed,
+    nearest,
+    plainly,
+)
 
 
 class Crowd(NamedTuple):
@@ -31,12 +41,16 @@ class Crowd(NamedTuple):
     truth : (N, K), what is known to be true of each item, NaN where nothing is; None if not asked
     fields : other columns, a text or None for each item, (N,), by name
     scored : the annotators whose votes are predicted, None for everybody
+    group : of each annotator, (M,), None for who has none; None if not asked
+    time : of each annotation, (R,); None if not asked
     """
 
     annotations: Annotations
     truth: Floats | None
     fields: dict[str, list[str | None]]
     scored: list[Any] | None
+    group: list[str | None] | None = None
+    time: NDArray[Any] | None = None
 
 
 def read_crowd(
@@ -46,6 +60,8 @@ def read_crowd(
     gold: str | None = None,
     show: Sequence[str] = (),
     scored: str | None = None,
+    group: str | None = None,
+    time: str | None = None,
     learned: bool = True,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
@@ -61,6 +77,8 @@ def read_crowd(
         labels; or a file with a column for the item and one for the label
     show : other columns that tell of items, such as their text
     scored : whose votes are predicted, as in `choose_scored`
+    group : a column that says of each annotator in which group they are
+    time : a column of when annotations were made
     learned : whether what annotators are worth is learned, so that reliability is read if its
         column is named, and is not looked for
     """
@@ -72,7 +90,7 @@ def read_crowd(
         def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
-                used.append((scored or "").partition("=")[0].strip())
+                used += [(scored or "").partition("=")[0].strip(), group or "", time or ""]
                 rows, reading = read(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
@@ -105,9 +123,32 @@ def read_crowd(
             if show:
                 table = scan(connection, found, asked.format)
                 fields = _fields(table, list(show), str(reading.item), a, say)
-            return Crowd(a, truth, fields, heard)
+            table = scan(connection, found, asked.format)
+            groups = None if group is None else _groups(table, reading.annotator, group, a)
+            times = None
+            if time is not None:
+                times = read_times(table, str(reading.item), reading.annotator, time, a)
+            return Crowd(a, truth, fields, heard, groups, times)
 
         return watch(connection, work, progress)
+
+
+def _groups(table: Table, annotator: str | None, group: str, a: Annotations) -> list[str | None]:
+    """The group of each annotator, (M,)."""
+    if annotator is None:
+        raise ValueError(
+            "`group` is of annotators, and no column says who annotated. "
+            "Name it: annotator='COLUMN'."
+        )
+    if group not in table.names:
+        near = nearest(group, table.names)
+        raise ValueError(
+            f"there is no column {group!r} for `group`; the columns are {listed(table.names)}."
+            + (f" Did you mean group={near!r}?" if near else "")
+        )
+    instead = "keep a column that does, such as the group at the start"
+    of = values_of_annotators(table, annotator, group, "group", instead)
+    return [of.get(str(name)) for name in a.annotators.tolist()]
 
 
 def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
@@ -132,7 +173,7 @@ def _note_repeated(a: Annotations, say: Say) -> None:
             say(
                 "note",
                 f"{counted(repeated, 'annotation')} more of an (item, annotator) pair that has "
-                "one; --duplicates first|last|error changes that",
+                "one; --duplicates average|first|last|error changes that",
             )
 
 
