@@ -80,7 +80,43 @@ def test_an_order_reaches_the_crowd(sle: Sle):
     run = sle("compare", write("o.csv", *lines), "--label", "stars", "--ordered", "1,2,3",
               "--method", "averaged numbers", "-o", "rows.json")  # fmt: skip
     assert run.code == 0, run.err
-    assert json.loads(Path("rows.json").read_text())["rows"][0]["steps"] is not None
+    first = json.loads(Path("rows.json").read_text())["rows"][0]
+    assert first["steps"] is not None
+    assert first["wasserstein"] is not None
+    assert "without an order" not in run.err  # it was given
     run = sle("compare", "o.csv", "--label", "stars", "--ordered", "1,2,3", "--labels", "1,2,3")
     assert run.code != 0
     assert "Leave those out" in run.err
+
+
+STARS = ["item,annotator,stars", *(f"{i},{who},{1 + (i + (who == 'cy')) % 3}" for i in range(12)
+         for who in ("ann", "bo", "cy"))]  # fmt: skip
+
+
+def test_reliability_in_an_order_tells_severity_weighted_kappa_and_ordinal_alpha(sle: Sle):
+    name = write("o.csv", *STARS)
+    asked = ("reliability", name, "--label", "stars", "--ordered", "1,2,3", "--groups", "2", "-q")
+    run = sle(*asked, "-o", "rows.json")
+    assert run.code == 0, run.err
+    written = json.loads(Path("rows.json").read_text())
+    rows = {row["annotator"]: row for row in written["rows"]}
+    assert rows["cy"]["severity"] == pytest.approx(0.0, abs=1e-9)  # one up twice, two down once
+    assert rows["cy"]["severity_low"] < 0 < rows["cy"]["severity_high"]
+    assert rows["ann"]["kappa"] > rows["cy"]["kappa"]
+    assert "ordinal alpha of the crowd is" in written["about"]["notes"][-1]
+    run = sle("reliability", name, "--label", "stars", "--groups", "0", "-q", "-o", "names.json")
+    names = json.loads(Path("names.json").read_text())
+    assert "severity" not in names["rows"][0]
+    assert not any("alpha" in note for note in names["about"]["notes"])
+
+
+def test_triage_takes_labels_in_an_order_and_each_of_several_labels(sle: Sle):
+    run = sle("triage", write("o.csv", *STARS), "--label", "stars", "--ordered", "1,2,3",
+              "--budget", "3", "-q")  # fmt: skip
+    assert run.code == 0, run.err
+    assert run.out.startswith("12 items: ")
+    lines = ["item,annotator,label", *(f"{i},{who},{'a;b' if i % 2 else 'b'}" for i in range(8)
+             for who in ("ann", "bo"))]  # fmt: skip
+    run = sle("triage", write("m.csv", *lines), "--multi", ";", "--budget", "3", "-q")
+    assert run.code == 0, run.err
+    assert run.out.startswith("16 items: ")  # a question for each item and label

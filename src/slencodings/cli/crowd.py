@@ -41,11 +41,18 @@ class Read(NamedTuple):
         scored: str | None = None,
         group: str | None = None,
         time: str | None = None,
+        sources: Sequence[str] | None = None,
         learned: bool = True,
     ) -> Crowd:
         """What the file tells, as `read_crowd` does."""
         return self.crowd(
-            gold=gold, show=show, scored=scored, group=group, time=time, learned=learned
+            gold=gold,
+            show=show,
+            scored=scored,
+            group=group,
+            time=time,
+            sources=sources,
+            learned=learned,
         )
 
 

@@ -463,6 +463,13 @@ PanelTargets = Annotated[
         "people alone: .csv, .tsv, .json, .jsonl or .xlsx.",
     ),
 ]
+Sources = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN,...",
+        help="More columns of how sure models were, in [0, 1], to hold against what people say.",
+    ),
+]
 HowNear = Annotated[
     Alignment,
     typer.Option(help="In the alternative annotator test: the same label, or near as numbers."),

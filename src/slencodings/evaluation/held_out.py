@@ -39,12 +39,13 @@ class Comparison:
         `best_joint` say whether all paired intervals are above 0.
         `own` is None if there are not several annotators to tell apart, `joint` if labels are soft.
         `brier` and `agreement` of what `votes` predicts; where labels are ordered also `ranked`,
-        the ranked probability score, and `steps` from its median to the vote; `uncertainty`, the
-        mean over items; `seconds` of a fit, without what a method before it had learned already;
-        `converged`. With gold: `accuracy` (labels that tie count in parts), `_low`, `_high`,
-        `macro_f1`; `truth`, the mean log-loss of the gold labels, with `_low`,
-        `_high` and `best_truth`; `too_sure`, the mean probability of the likeliest label less
-        accuracy; `truth_steps` where labels are ordered; with a soft truth `jsd` (root) and `nes`
+        the ranked probability score, `steps` from its median to the vote and `wasserstein`, how
+        many steps all of it has to be moved to the vote; `uncertainty`, the mean over items;
+        `seconds` of a fit, without what a method before it had learned already; `converged`.
+        With gold: `accuracy` (labels that tie count in parts), `_low`, `_high`, `macro_f1`;
+        `truth`, the mean log-loss of the gold labels, with `_low`, `_high` and `best_truth`;
+        `too_sure`, the mean probability of the likeliest label less accuracy; `truth_steps` where
+        labels are ordered; with a soft truth `jsd` (root) and `nes`
     notes : what people should know besides, a sentence each
     about : sizes, folds, resamples and seed
     """

@@ -20,6 +20,7 @@ class Row(TypedDict):
     agreement: float
     ranked: float | None
     steps: float | None
+    wasserstein: float | None
     votes_low: float | None
     votes_high: float | None
     direct_low: float | None

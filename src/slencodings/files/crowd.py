@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.locate import Connection, Source, converted, locate, read_tool
 from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
 from slencodings.files.scored import choose_scored, values_of_annotators
+from slencodings.files.sources import TOKENS, lacks_some, read_sources
 from slencodings.files.times import read_times
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Floats
@@ -43,6 +45,7 @@ class Crowd(NamedTuple):
     scored : the annotators whose votes are predicted, None for everybody
     group : of each annotator, (M,), None for who has none; None if not asked
     time : of each annotation, (R,); None if not asked
+    sources : confidence of each annotation, (R,), by where it is from; None if not asked
     """
 
     annotations: Annotations
@@ -51,6 +54,7 @@ class Crowd(NamedTuple):
     scored: list[Any] | None
     group: list[str | None] | None = None
     time: NDArray[Any] | None = None
+    sources: dict[str, Floats] | None = None
 
 
 def read_crowd(
@@ -62,6 +66,7 @@ def read_crowd(
     scored: str | None = None,
     group: str | None = None,
     time: str | None = None,
+    sources: Sequence[str] | None = None,
     learned: bool = True,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
@@ -79,6 +84,8 @@ def read_crowd(
     scored : whose votes are predicted, as in `choose_scored`
     group : a column that says of each annotator in which group they are
     time : a column of when annotations were made
+    sources : columns of confidence in [0, 1], which only some need to have; then `confidence` that
+        some lack is such a column too, and so is what readers of judges found of tokens
     learned : whether what annotators are worth is learned, so that reliability is read if its
         column is named, and is not looked for
     """
@@ -91,10 +98,17 @@ def read_crowd(
             with plain_errors(found, asked.format):
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
                 used += [(scored or "").partition("=")[0].strip(), group or "", time or ""]
+                used += sources or [TOKENS]
                 rows, reading = read(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
                 step("checking", None, "")
+                told = list(sources or [])
+                stated = reading.confidence if sources is not None else None
+                if isinstance(stated, str) and lacks_some(rows, stated, str(reading.label)):
+                    told.insert(0, stated)
+                    say("note", f"{stated!r} is not of all annotations, so it weighs none of them")
+                    reading = replace(reading, confidence=None)
                 a = read_annotations(_complete(rows, reading, say), reading)
             if reading.confidence_scale is None and a.stated is not None:
                 _note_scale(a.stated, say)
@@ -128,7 +142,11 @@ def read_crowd(
             times = None
             if time is not None:
                 times = read_times(table, str(reading.item), reading.annotator, time, a)
-            return Crowd(a, truth, fields, heard, groups, times)
+            by_source = None
+            if sources is not None:
+                told += [TOKENS] if TOKENS in table.names and TOKENS not in told else []
+                by_source = read_sources(table, str(reading.item), reading.annotator, told, a)
+            return Crowd(a, truth, fields, heard, groups, times, by_source)
 
         return watch(connection, work, progress)
 
