@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from running import Sle
 
+from slencodings.datasets import alttest
+
 TABLE = [
     *("prompt,left,right,winner,judge", "p,x,y,x,ann", "p,y,x,right,bob", "p,x,z,tie,ann"),
     *("q,z,y,left,bob", "q,x,y,A,cyd", "q,y,z,b,cyd"),
@@ -120,3 +122,24 @@ def test_triage_takes_labels_in_an_order_and_each_of_several_labels(sle: Sle):
     run = sle("triage", write("m.csv", *lines), "--multi", ";", "--budget", "3", "-q")
     assert run.code == 0, run.err
     assert run.out.startswith("16 items: ")  # a question for each item and label
+
+
+def test_published_comparisons_become_scores(sle: Sle):
+    """MT-bench: a prompt, two models and a turn name each item; strong models come first."""
+    try:
+        crowd = alttest("mtbench").annotations
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    lines = ["prompt,model_1,model_2,turn,judge,winner"]
+    for i, m, k in zip(crowd.item, crowd.annotator, crowd.y, strict=True):
+        lines.append(
+            ",".join([*str(crowd.items[i]).split("__"), crowd.annotators[m], crowd.labels[k]])
+        )
+    run = sle("encode", write("mt.csv", *lines), "--pairwise", "model_1,model_2,winner",
+              "--item", "prompt", "-o", "p.jsonl", "--scores", "s.csv")  # fmt: skip
+    assert run.code == 0, run.err
+    rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert sum(row["judgments"] for row in rows) == len(crowd.item)
+    order = [line.split(",")[0] for line in Path("s.csv").read_text().splitlines()[1:]]
+    assert order[0] == "gpt-4"
+    assert order.index("llama-13b") > order.index("gpt-3.5-turbo")
