@@ -143,3 +143,14 @@ def test_published_comparisons_become_scores(sle: Sle):
     order = [line.split(",")[0] for line in Path("s.csv").read_text().splitlines()[1:]]
     assert order[0] == "gpt-4"
     assert order.index("llama-13b") > order.index("gpt-3.5-turbo")
+
+
+def test_comparing_several_labels_scores_whole_sets(sle: Sle):
+    lines = ["item,annotator,label", *(f"{i},{who},{'a;b' if (i + len(who)) % 3 else 'b'}"
+             for i in range(8) for who in ("ann", "bo", "cy"))]  # fmt: skip
+    run = sle("compare", write("m.csv", *lines), "--multi", ";", "--method", "soft votes",
+              "-o", "rows.json", "-q")  # fmt: skip
+    assert run.code == 0, run.err
+    (row,) = json.loads(Path("rows.json").read_text())["rows"]
+    assert 0 < row["masi"] <= row["jaccard"] <= 1
+    assert 0 < row["exact_match"] <= 1

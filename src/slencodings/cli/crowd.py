@@ -123,6 +123,7 @@ def compare(
         crowd.annotations,
         gold=crowd.truth,
         scored=crowd.scored,
+        sets=crowd.sets,
         methods=methods or None,
         folds=folds,
         bootstrap=bootstrap,

@@ -51,6 +51,9 @@ class Row(TypedDict):
     truth_steps: NotRequired[float]
     jsd: NotRequired[float]
     nes: NotRequired[float]
+    jaccard: NotRequired[float]
+    exact_match: NotRequired[float]
+    masi: NotRequired[float]
 
 
 class About(NamedTuple):

@@ -22,11 +22,16 @@ SPARE = (
     "too sure by",
     "joint, behind the first",
 )
-_GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
+_GOLD: dict[
+    Literal["accuracy", "macro_f1", "jsd", "nes", "jaccard", "exact_match", "masi"], str
+] = {
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "jsd": "JSD",
     "nes": "NES",
+    "jaccard": "sets, Jaccard",
+    "exact_match": "same set",
+    "masi": "sets, MASI",
 }
 _IF_ANY = {
     "ranked score",

@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, by_annotators, counted
 from slencodings.choices import Format
 from slencodings.files.duckdb import plain_errors, watch
-from slencodings.files.locate import Connection, Source, converted, locate, read_tool
+from slencodings.files.locate import (
+    QUESTION,
+    Connection,
+    Source,
+    converted,
+    locate,
+    read_tool,
+)
 from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
 from slencodings.files.scored import choose_scored, values_of_annotators
 from slencodings.files.sources import TOKENS, lacks_some, read_sources
 from slencodings.files.times import read_times
 from slencodings.files.write import disk_errors, workspace
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.roles import (
@@ -46,6 +53,8 @@ class Crowd(NamedTuple):
     group : of each annotator, (M,), None for who has none; None if not asked
     time : of each annotation, (R,); None if not asked
     sources : confidence of each annotation, (R,), by where it is from; None if not asked
+    sets : where several labels could be chosen, which of the yes or no questions are about one
+        item, (N,); None else
     """
 
     annotations: Annotations
@@ -55,6 +64,7 @@ class Crowd(NamedTuple):
     group: list[str | None] | None = None
     time: NDArray[Any] | None = None
     sources: dict[str, Floats] | None = None
+    sets: Codes | None = None
 
 
 def read_crowd(
@@ -146,9 +156,19 @@ def read_crowd(
             if sources is not None:
                 told += [TOKENS] if TOKENS in table.names and TOKENS not in told else []
                 by_source = read_sources(table, str(reading.item), reading.annotator, told, a)
-            return Crowd(a, truth, fields, heard, groups, times, by_source)
+            # A reader of exports says which label a yes or no is about.
+            several = QUESTION in table.names and QUESTION in found.known
+            sets = _sets(table, str(reading.item), a) if several else None
+            return Crowd(a, truth, fields, heard, groups, times, by_source, sets)
 
         return watch(connection, work, progress)
+
+
+def _sets(table: Table, item: str, a: Annotations) -> Codes:
+    """Which questions such as "7 / sports" are about the same item, (N,)."""
+    rows = table.pick([item, QUESTION], texts=[QUESTION]).distinct().fetchall()
+    asked = {name: str(name).removesuffix(f" / {label}") for name, label in rows}
+    return np.unique([asked[name] for name in a.items.tolist()], return_inverse=True)[1]
 
 
 def _groups(table: Table, annotator: str | None, group: str, a: Annotations) -> list[str | None]:

@@ -35,6 +35,8 @@ EXTENSIONS = {
     for scheme in schemes.split()
 }
 SUFFIXES = (*(f".{f}" for f in get_args(TableFormat)), ".pq", ".ndjson", *WORKBOOKS)
+# The column by which readers of exports say which label a yes or no is about.
+QUESTION = "question"
 
 
 class Source(NamedTuple):
@@ -135,7 +137,7 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     ours = replace(reading, item=None, annotator=None, label=None)
     if _named(reading.confidence) and "confidence" in export.columns:
         ours = replace(ours, confidence=None)
-    return Source(source.name, [str(path)], known=("question",)), ours
+    return Source(source.name, [str(path)], known=(QUESTION,)), ours
 
 
 def _asked(tool: str, reading: Reading) -> dict[str, Any]:
