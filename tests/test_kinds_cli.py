@@ -154,3 +154,61 @@ def test_comparing_several_labels_scores_whole_sets(sle: Sle):
     (row,) = json.loads(Path("rows.json").read_text())["rows"]
     assert 0 < row["masi"] <= row["jaccard"] <= 1
     assert 0 < row["exact_match"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "words"),
+    [
+        (
+            "reliability",
+            ["--ordered", "1,2"],
+            "must hold one of --ordered 1,2; 12 of 36 rows do not",
+        ),
+        ("reliability", ["--ordered", "1,1,2,3"], "--ordered must differ; '1' came more than once"),
+        ("compare", ["--ordered", "1"], "at least two labels are needed; only '1' came"),
+        ("triage", ["--multi", ";", "--ordered", "1,2,3"], "came too. Leave --ordered out"),
+        ("groups", ["--multi", ";", "--labels", "1,2,3", "--group", "who"], "Leave --labels out"),
+        ("panel", ["--ordered", "1,2,3", "--models", "cy", "--sources", "x"], "no column 'x' for"),
+    ],
+)
+def test_kinds_that_do_not_fit_are_refused_by_the_word_that_was_typed(
+    sle: Sle, verb: str, options: list[str], words: str
+):
+    run = sle(verb, write("o.csv", *STARS), "--label", "stars", *options, "-q")
+    assert run.code == 1
+    assert words in " ".join(run.err.split())
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("p,x,y,,ann", "scores need at least one comparison; none came"),
+        ("p,x,y,1,ann", "must say who won, by name or as left, right or tie; 1 of 1 rows do not"),
+        ("p,x,x,x,ann", "1 of 1 rows compare one with itself, first 'x' in row 0"),
+        ("p,x,,x,ann", "column 'right' must say what was compared in each row; 1 of 1 do not"),
+        (",x,y,x,ann", "column 'prompt' must say what was compared in each row"),
+    ],
+)
+def test_hostile_comparisons_are_refused(sle: Sle, row: str, words: str):
+    name = write("pairs.csv", TABLE[0], row)
+    run = sle("encode", name, "--pairwise", "left,right,winner", "-o", "out.csv", "-q")
+    assert run.code == 1
+    assert words in " ".join(run.err.split())
+    assert not Path("out.csv").exists()
+
+
+def test_hostile_sets_are_refused_or_read_as_they_are(sle: Sle):
+    """Empty cells say nothing, [] says none; commas, quotes and slashes are parts of labels."""
+    name = write("m.csv", "item,annotator,label", "1,ann,", "1,bob,")
+    run = sle("encode", name, "--multi", ";", "-o", "out.csv")
+    assert run.code == 1
+    assert "no annotations (2 answers without a label left out)" in run.err
+    lines = ["item,annotator,label", "1,ann,[]", '1,bob,"a,b;say ""hi"""', "2,ann,x / y", "2,bob,"]
+    run = sle("encode", write("m.csv", *lines), "--multi", ";", "--weigh", "stated",
+              "-o", "out.jsonl", "-q")  # fmt: skip
+    assert run.code == 0, run.err
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    chance = {row["item"]: row["probability_yes"] for row in rows}
+    assert chance['1 / say "hi"'] == chance["1 / a,b"] == pytest.approx(0.5)
+    assert chance["1 / x / y"] < 0.01
+    assert chance["2 / x / y"] > 0.99

@@ -236,8 +236,9 @@ def _divergence(left: Any, right: Any, one: _Counts, other: _Counts, coverage: f
     n = int(np.sum(both))
     if n == 0:
         return Divergence(left, right, 0, None, None, None, None, None, None)
-    alike = np.sum(one.labels * other.labels, axis=1)[both] / (one.n * other.n)[both]
-    own, others = one.alike[both], other.alike[both]
+    alike: Floats = np.sum(one.labels * other.labels, axis=1)[both] / (one.n * other.n)[both]
+    own: Floats = one.alike[both]
+    others: Floats = other.alike[both]
     D = (own + others) / 2 - alike
     mean, half = float(np.mean(D)), None
     if n > 1:

@@ -112,6 +112,11 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
                 f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
                 "tells itself where people may choose several. Leave one of them out."
             )
+        if reading.labels is not None:
+            raise ValueError(
+                f"with `multi` each label is a yes or no; {reading.named}={list(reading.labels)!r} "
+                f"came too. Leave `{reading.named}` out."
+            )
         tool = "several"
     elif format is None and source.root is not None:
         tool = exports.recognise(source.root)

@@ -99,7 +99,7 @@ def read_rows(
         labels = col.soft_names(frame, label, labels)
         answers = col.soft_columns(schema, "label", label, len(labels), engines.probability)
     else:
-        column, labels = col.label_column(schema, str(label), labels)
+        column, labels = col.label_column(schema, str(label), labels, reading.named)
         answers = [column.alias(LABEL)]
     priors = col.prior_columns(frame, base_rate, labels)
     mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
@@ -121,7 +121,11 @@ def read_rows(
         frame,
         [
             *id_flaws(str(item), annotator, answered[0], reading.missing),
-            *(soft_flaws(label, K) if soft else label_flaws(label, labels, learned=bool(crowd))),
+            *(
+                soft_flaws(label, K)
+                if soft
+                else label_flaws(label, labels, learned=bool(crowd), named=reading.named)
+            ),
             *(prior_flaws(base_rate, K) if priors else []),
             *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
         ],
@@ -129,7 +133,7 @@ def read_rows(
     )
     if labels is None:
         labels = col.found_labels(frame, label, counts["rows"])
-    col.check_count(labels, counts["rows"])
+    col.check_count(labels, counts["rows"], reading.named)
     if soft:
         frame = _normalised(frame, answered)
     else:
