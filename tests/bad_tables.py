@@ -324,7 +324,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "an unknown word for duplicates": (
         {},
         {"duplicates": "none"},
-        r"`duplicates` must be one of all, error, first, last; 'none' came",
+        r"`duplicates` must be one of all, average, error, first, last; 'none' came",
     ),
     "an unknown operator": (
         {},

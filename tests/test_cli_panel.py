@@ -5,10 +5,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from running import Sle
 
-from slencodings.datasets import simulated_panel
+from slencodings import from_table
+from slencodings.datasets import alttest, simulated_panel
+from slencodings.files.crowd import read_crowd
+from slencodings.panel import describe_panel
 
 QUICK = ("--folds", "2", "--bootstrap", "50", "-q")
 
@@ -80,3 +84,97 @@ def test_what_cannot_be_done_is_said_in_options(
     run = sle("panel", str(file), *typed, "-q")
     assert run.code == code
     assert re.search(words, " ".join(run.err.split())), run.err
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """People and two judges as JSONL; one states 0.9 always, tokens tell it better."""
+    crowd = simulated_panel(40, people=3, judges={"good": 0.9, "vain": 0.4}, rng=1)
+    a = crowd.annotations
+    path = tmp_path_factory.mktemp("panel") / "judges.jsonl"
+    with path.open("w") as out:
+        for i, m, k in zip(a.item.tolist(), a.annotator.tolist(), a.y.tolist(), strict=True):
+            row = {"judge": str(a.annotators[m]), "item": f"i{i}", "answer": "abc"[k]}
+            if not crowd.people[m]:
+                right = k == crowd.truth[i]
+                row |= {"confidence": 0.9, "logprob": -0.1 if right else -0.9}
+            out.write(json.dumps(row) + "\n")
+        failed = {"judge": "vain", "item": "nobody", "answer": None, "error": "no JSON"}
+        out.write(json.dumps(failed) + "\n")
+    return path
+
+
+def test_confidence_is_held_against_people_by_judge_and_by_source(
+    sle: Sle, judged: Path, tmp_path: Path
+):
+    """People state none, which is no error here; the item that failed stays, with no opinion."""
+    out, targets = tmp_path / "rows.json", tmp_path / "targets.csv"
+    run = sle(
+        "panel", str(judged), "--models", "good,vain", *QUICK, "-o", str(out),
+        "--targets", str(targets),
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    rows = [row for row in json.loads(out.read_text())["rows"] if row["part"] == "confidence"]
+    found = {(row["judge"], row["source"]): row for row in rows}
+    assert set(found) == {
+        (j, s) for j in ("good", "vain") for s in ("confidence", "token confidence")
+    }
+    assert found["vain", "confidence"]["stated"] == pytest.approx(0.9)
+    assert found["vain", "confidence"]["overconfidence_low"] > 0
+    assert found["vain", "confidence"]["sorts"] is None  # always the same
+    assert found["vain", "token confidence"]["sorts"] > 0.6
+    with targets.open() as lines:
+        last = {row["item"]: row for row in csv.DictReader(lines)}["nobody"]
+    assert float(last["uncertainty"]) == float(last["people_uncertainty"]) == 1
+
+
+def test_more_columns_of_confidence_are_named(sle: Sle, file: Path, tmp_path: Path):
+    text = file.read_text().splitlines()
+    more = [f"{line},{'' if 'person' in line else 0.75},x" for line in text[1:]]
+    path = tmp_path / "more.csv"
+    path.write_text("\n".join([f"{text[0]},logprob,word", *more]) + "\n")
+    crowd = read_crowd(str(path), sources=["logprob"])
+    (told,) = (crowd.sources or {}).values()
+    model = np.isin(crowd.annotations.annotators[crowd.annotations.annotator], ["good", "dice"])
+    assert np.all(np.isnan(told) == ~model)
+    assert np.all(told[model] == 0.75)
+    asked = ("panel", str(path), "--people", "kind=person", *QUICK)
+    for column, words in {
+        "word": "--sources of confidence must be numbers in .*column 'word' has 200 rows with "
+        "something else, such as 'x'",
+        "logprop": "no column 'logprop' for --sources; .* Did you mean --sources logprob",
+    }.items():
+        run = sle(*asked, "--sources", column)
+        assert run.code == 1
+        assert re.search(words, " ".join(run.err.split())), run.err
+
+
+def test_a_published_panel_says_from_a_shell_what_python_says(sle: Sle, tmp_path: Path):
+    try:
+        crowd = alttest("mtbench")
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    # All of it, and the other four sets, is for `python -m benchmarks.panels`.
+    models = crowd.annotations.annotators[~crowd.people][:1].tolist()
+    columns = {name: list[str]() for name in ("item", "annotator", "label", "kind")}
+    a = crowd.annotations
+    for i, m, k in zip(a.item, a.annotator, a.y, strict=True):
+        if i < 24 and (crowd.people[m] or a.annotators[m] in models):
+            kind = "person" if crowd.people[m] else "model"
+            row = (a.items[i], a.annotators[m], a.labels[k], kind)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(str(value))
+    path = tmp_path / "mtbench.csv"
+    with path.open("w", newline="") as out:
+        csv.writer(out).writerows([columns, *zip(*columns.values(), strict=True)])
+    out = tmp_path / "rows.json"
+    run = sle("panel", str(path), "--people", "kind=person", *QUICK, "-o", str(out))
+    assert run.code == 0, run.err
+    same = from_table(columns, item="item", annotator="annotator", label="label")
+    found = describe_panel(same, models=models, folds=2, bootstrap=50)
+    written = json.loads(out.read_text())
+    assert written["about"]["share"] == pytest.approx(found.share)
+    first = next(row for row in written["rows"] if row["part"] == "panel")
+    assert first["votes"] == pytest.approx(found.alone.votes)
+    judges = [row["name"] for row in written["rows"] if row["part"] == "judge"]
+    assert judges == [str(judge.judge) for judge in found.judges]

@@ -188,7 +188,7 @@ SAID = {
         "inspect-ai",
         "inspect json",
         {},
-        [(1, "gpt-4o", "C"), (2, "gpt-4o", "I")],
+        [(1, "gpt-4o", "C"), (2, "gpt-4o", "I"), (3, "gpt-4o", None)],
     ),
     "langfuse.json": (
         "langfuse",

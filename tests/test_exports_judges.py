@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from running import Sle
 
 from slencodings import from_table
 from slencodings.files.exports import read_export, recognise
@@ -30,12 +31,32 @@ def test_answers_of_judges_are_annotations_and_failures_are_no_votes(tmp_path: P
     assert recognise(path) == "judges"
     found = read_export(path)
     assert found.columns == {
-        "item": [1, 2, 1],
-        "annotator": ["gpt", "gpt", "llama"],
-        "label": ["good", "bad", "good"],
-        "confidence": [0.95, 0.9, 0.5],
+        "item": [1, 2, 1, 3],
+        "annotator": ["gpt", "gpt", "llama", "llama"],
+        "label": ["good", "bad", "good", None],
+        "confidence": [0.95, 0.9, 0.5, None],
+        "token confidence": pytest.approx([0.6065306597, 0.7408182207, None, None]),
     }
     assert "2 answers that failed or were refused left out" in found.notes
+    assert "1 item without any other answer kept: nothing is known of them" in found.notes
+
+
+def test_an_item_whose_answers_all_failed_has_a_vacuous_opinion(tmp_path: Path, sle: Sle):
+    path = lines(tmp_path / "judges.jsonl", JUDGES)
+    out = tmp_path / "out.jsonl"
+    run = sle("encode", str(path), "--weigh", "stated", "-o", str(out))
+    assert run.code == 0, run.err
+    rows = {row["item"]: row for row in map(json.loads, out.read_text().splitlines())}
+    assert list(rows) == [1, 2, 3]
+    assert rows[3]["uncertainty"] == 1
+    assert rows[3]["belief_good"] == rows[3]["belief_bad"] == 0
+    assert rows[2]["belief_bad"] > 0  # the failed answer of another judge took nothing away
+
+
+def test_a_file_of_failures_alone_is_refused(tmp_path: Path):
+    path = lines(tmp_path / "judges.jsonl", JUDGES[3:])
+    with pytest.raises(ValueError, match="must have a question with labels"):
+        read_export(path)
 
 
 def test_confidence_is_read_from_tokens_if_that_is_asked_for(tmp_path: Path):
@@ -111,11 +132,15 @@ def test_an_inspect_log_is_read_the_same_from_json_and_from_its_zip(tmp_path: Pa
     assert packed.tool == "inspect eval"
     assert plain.columns == packed.columns
     assert plain.columns == {
-        "item": [1, 2, 6],
-        "annotator": ["gpt-4o", "gpt-4o", "claude"],
-        "label": ["C", "I", "C"],
+        "item": [1, 2, 6, 3, 4, 5],
+        "annotator": ["gpt-4o", "gpt-4o", "claude", "gpt-4o", "gpt-4o", "gpt-4o"],
+        "label": ["C", "I", "C", None, None, None],
     }
-    assert plain.notes == packed.notes == ("3 answers that failed or were refused left out",)
+    assert plain.notes == packed.notes
+    assert plain.notes == (
+        "3 answers that failed or were refused left out",
+        "3 items without any other answer kept: nothing is known of them",
+    )
 
 
 def score(trace: str, value: Any, word: str | None = None, **more: Any) -> dict[str, Any]:
@@ -132,10 +157,10 @@ def test_langfuse_scores_are_by_people_and_by_evaluators(tmp_path: Path):
         score("t3", None, ""),
     ]
     expected = {
-        "item": ["t1", "t1", "t2"],
-        "annotator": ["ann", "gpt-4o", "eval:tone"],
-        "label": ["kind", "rude", "rude"],
-        "confidence": [None, 0.8, None],
+        "item": ["t1", "t1", "t2", "t3"],
+        "annotator": ["ann", "gpt-4o", "eval:tone", None],
+        "label": ["kind", "rude", "rude", None],
+        "confidence": [None, 0.8, None, None],
     }
     path = lines(tmp_path / "scores.jsonl", rows)
     assert recognise(path) == "langfuse"
@@ -176,10 +201,10 @@ def test_phoenix_annotations_are_by_people_and_by_models(tmp_path: Path):
     assert recognise(path) == "phoenix"
     found = read_export(path)
     assert found.columns == {
-        "item": ["s1", "s1", "s2"],
-        "annotator": ["u1", "gpt-4o", "llm:tone"],
-        "label": ["kind", "rude", "1"],
-        "confidence": [None, 0.7, None],
+        "item": ["s1", "s1", "s2", "s3"],
+        "annotator": ["u1", "gpt-4o", "llm:tone", None],
+        "label": ["kind", "rude", "1", None],
+        "confidence": [None, 0.7, None, None],
     }
     page = tmp_path / "page.json"
     page.write_text(json.dumps({"data": rows, "next_cursor": None}))

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from running import Sle
 
+from slencodings.datasets import alttest
+
 TABLE = [
     *("prompt,left,right,winner,judge", "p,x,y,x,ann", "p,y,x,right,bob", "p,x,z,tie,ann"),
     *("q,z,y,left,bob", "q,x,y,A,cyd", "q,y,z,b,cyd"),
@@ -80,7 +82,133 @@ def test_an_order_reaches_the_crowd(sle: Sle):
     run = sle("compare", write("o.csv", *lines), "--label", "stars", "--ordered", "1,2,3",
               "--method", "averaged numbers", "-o", "rows.json")  # fmt: skip
     assert run.code == 0, run.err
-    assert json.loads(Path("rows.json").read_text())["rows"][0]["steps"] is not None
+    first = json.loads(Path("rows.json").read_text())["rows"][0]
+    assert first["steps"] is not None
+    assert first["wasserstein"] is not None
+    assert "without an order" not in run.err  # it was given
     run = sle("compare", "o.csv", "--label", "stars", "--ordered", "1,2,3", "--labels", "1,2,3")
     assert run.code != 0
     assert "Leave those out" in run.err
+
+
+STARS = ["item,annotator,stars", *(f"{i},{who},{1 + (i + (who == 'cy')) % 3}" for i in range(12)
+         for who in ("ann", "bo", "cy"))]  # fmt: skip
+
+
+def test_reliability_in_an_order_tells_severity_weighted_kappa_and_ordinal_alpha(sle: Sle):
+    name = write("o.csv", *STARS)
+    asked = ("reliability", name, "--label", "stars", "--ordered", "1,2,3", "--groups", "2", "-q")
+    run = sle(*asked, "-o", "rows.json")
+    assert run.code == 0, run.err
+    written = json.loads(Path("rows.json").read_text())
+    rows = {row["annotator"]: row for row in written["rows"]}
+    assert rows["cy"]["severity"] == pytest.approx(0.0, abs=1e-9)  # one up twice, two down once
+    assert rows["cy"]["severity_low"] < 0 < rows["cy"]["severity_high"]
+    assert rows["ann"]["kappa"] > rows["cy"]["kappa"]
+    assert "ordinal alpha of the crowd is" in written["about"]["notes"][-1]
+    run = sle("reliability", name, "--label", "stars", "--groups", "0", "-q", "-o", "names.json")
+    names = json.loads(Path("names.json").read_text())
+    assert "severity" not in names["rows"][0]
+    assert not any("alpha" in note for note in names["about"]["notes"])
+
+
+def test_triage_takes_labels_in_an_order_and_each_of_several_labels(sle: Sle):
+    run = sle("triage", write("o.csv", *STARS), "--label", "stars", "--ordered", "1,2,3",
+              "--budget", "3", "-q")  # fmt: skip
+    assert run.code == 0, run.err
+    assert run.out.startswith("12 items: ")
+    lines = ["item,annotator,label", *(f"{i},{who},{'a;b' if i % 2 else 'b'}" for i in range(8)
+             for who in ("ann", "bo"))]  # fmt: skip
+    run = sle("triage", write("m.csv", *lines), "--multi", ";", "--budget", "3", "-q")
+    assert run.code == 0, run.err
+    assert run.out.startswith("16 items: ")  # a question for each item and label
+
+
+def test_published_comparisons_become_scores(sle: Sle):
+    """MT-bench: a prompt, two models and a turn name each item; strong models come first."""
+    try:
+        crowd = alttest("mtbench").annotations
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    lines = ["prompt,model_1,model_2,turn,judge,winner"]
+    for i, m, k in zip(crowd.item, crowd.annotator, crowd.y, strict=True):
+        lines.append(
+            ",".join([*str(crowd.items[i]).split("__"), crowd.annotators[m], crowd.labels[k]])
+        )
+    run = sle("encode", write("mt.csv", *lines), "--pairwise", "model_1,model_2,winner",
+              "--item", "prompt", "-o", "p.jsonl", "--scores", "s.csv")  # fmt: skip
+    assert run.code == 0, run.err
+    rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert sum(row["judgments"] for row in rows) == len(crowd.item)
+    order = [line.split(",")[0] for line in Path("s.csv").read_text().splitlines()[1:]]
+    assert order[0] == "gpt-4"
+    assert order.index("llama-13b") > order.index("gpt-3.5-turbo")
+
+
+def test_comparing_several_labels_scores_whole_sets(sle: Sle):
+    lines = ["item,annotator,label", *(f"{i},{who},{'a;b' if (i + len(who)) % 3 else 'b'}"
+             for i in range(8) for who in ("ann", "bo", "cy"))]  # fmt: skip
+    run = sle("compare", write("m.csv", *lines), "--multi", ";", "--method", "soft votes",
+              "-o", "rows.json", "-q")  # fmt: skip
+    assert run.code == 0, run.err
+    (row,) = json.loads(Path("rows.json").read_text())["rows"]
+    assert 0 < row["masi"] <= row["jaccard"] <= 1
+    assert 0 < row["exact_match"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "words"),
+    [
+        (
+            "reliability",
+            ["--ordered", "1,2"],
+            "must hold one of --ordered 1,2; 12 of 36 rows do not",
+        ),
+        ("reliability", ["--ordered", "1,1,2,3"], "--ordered must differ; '1' came more than once"),
+        ("compare", ["--ordered", "1"], "at least two labels are needed; only '1' came"),
+        ("triage", ["--multi", ";", "--ordered", "1,2,3"], "came too. Leave --ordered out"),
+        ("groups", ["--multi", ";", "--labels", "1,2,3", "--group", "who"], "Leave --labels out"),
+        ("panel", ["--ordered", "1,2,3", "--models", "cy", "--sources", "x"], "no column 'x' for"),
+    ],
+)
+def test_kinds_that_do_not_fit_are_refused_by_the_word_that_was_typed(
+    sle: Sle, verb: str, options: list[str], words: str
+):
+    run = sle(verb, write("o.csv", *STARS), "--label", "stars", *options, "-q")
+    assert run.code == 1
+    assert words in " ".join(run.err.split())
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("p,x,y,,ann", "scores need at least one comparison; none came"),
+        ("p,x,y,1,ann", "must say who won, by name or as left, right or tie; 1 of 1 rows do not"),
+        ("p,x,x,x,ann", "1 of 1 rows compare one with itself, first 'x' in row 0"),
+        ("p,x,,x,ann", "column 'right' must say what was compared in each row; 1 of 1 do not"),
+        (",x,y,x,ann", "column 'prompt' must say what was compared in each row"),
+    ],
+)
+def test_hostile_comparisons_are_refused(sle: Sle, row: str, words: str):
+    name = write("pairs.csv", TABLE[0], row)
+    run = sle("encode", name, "--pairwise", "left,right,winner", "-o", "out.csv", "-q")
+    assert run.code == 1
+    assert words in " ".join(run.err.split())
+    assert not Path("out.csv").exists()
+
+
+def test_hostile_sets_are_refused_or_read_as_they_are(sle: Sle):
+    """Empty cells say nothing, [] says none; commas, quotes and slashes are parts of labels."""
+    name = write("m.csv", "item,annotator,label", "1,ann,", "1,bob,")
+    run = sle("encode", name, "--multi", ";", "-o", "out.csv")
+    assert run.code == 1
+    assert "no annotations (2 answers without a label left out)" in run.err
+    lines = ["item,annotator,label", "1,ann,[]", '1,bob,"a,b;say ""hi"""', "2,ann,x / y", "2,bob,"]
+    run = sle("encode", write("m.csv", *lines), "--multi", ";", "--weigh", "stated",
+              "-o", "out.jsonl", "-q")  # fmt: skip
+    assert run.code == 0, run.err
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    chance = {row["item"]: row["probability_yes"] for row in rows}
+    assert chance['1 / say "hi"'] == chance["1 / a,b"] == pytest.approx(0.5)
+    assert chance["1 / x / y"] < 0.01
+    assert chance["2 / x / y"] > 0.99

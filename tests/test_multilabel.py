@@ -1,5 +1,6 @@
 """Several labels at once: questions, sets, and what is made of both."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_close, assert_is_opinion, seeds
 
-from slencodings import encode, multi_label
+from slencodings import compare, encode, multi_label
 from slencodings.kinds.multilabel import exact_match, jaccard, masi, score_sets, set_alpha
 from slencodings.trust import learn_crowd
 
@@ -155,3 +156,64 @@ def test_the_loss_is_the_sum_of_binomial_divergences():
     assert float(multilabel_kl_loss(p, p)) == pytest.approx(0)
     with pytest.raises(ValueError, match="binomial opinions"):
         multilabel_kl_loss(p.rows(0), q.rows(0))
+
+
+# Whole sets in a comparison
+
+
+def chosen_by_all(rng, *, items=20, people=4):
+    true = rng.random((items, 3)) < 0.5
+    item, who, sets = [], [], []
+    for i in range(items):
+        for m in range(people):
+            item.append(i)
+            who.append(f"p{m}")
+            said = true[i] ^ (rng.random(3) < 0.1)
+            sets.append([name for name, yes in zip("abc", said, strict=True) if yes])
+    return multi_label(item, sets, annotator=who, labels=LABELS)
+
+
+def test_a_comparison_scores_whole_sets_as_by_hand():
+    """What most of three others chose, set by set."""
+    crowd = chosen_by_all(np.random.default_rng(0))
+    a = crowd.annotations
+    found = compare(a, sets=crowd.asked_of, methods=["soft votes"], folds=2, bootstrap=20)
+    (row,) = found.rows
+    jaccards, same = [], []
+    sets = crowd.sets
+    for i in range(20):
+        mine = sets.chosen[sets.item == i]
+        for m in range(4):
+            guess = np.delete(mine, m, axis=0).mean(axis=0) > 0.5
+            jaccards.append(float(jaccard(mine[m], guess)))
+            same.append(float((mine[m] == guess).all()))
+    assert row.get("jaccard") == pytest.approx(np.mean(jaccards))
+    assert row.get("exact_match") == pytest.approx(np.mean(same))
+    assert 0 < row["masi"] <= row["jaccard"]
+    assert "sets, Jaccard" in str(found)
+    plain = compare(a, methods=["soft votes"], folds=2, bootstrap=20)
+    assert "jaccard" not in plain.rows[0]
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        ([0], r"each of the 60 questions is about, \(60,\) whole numbers from 0; shape \(1,\)"),
+        (np.full(60, -1), "whole numbers from 0; shape"),
+        (np.zeros(60), "of float64 came"),
+    ],
+)
+def test_sets_that_make_no_sense_are_refused(sets, words):
+    crowd = chosen_by_all(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=words):
+        compare(crowd.annotations, sets=sets)
+
+
+def test_sets_are_of_yes_or_no():
+    crowd = chosen_by_all(np.random.default_rng(0))
+    three = replace(crowd.annotations, labels=np.asarray(["no", "perhaps", "yes"]))
+    with pytest.raises(ValueError, match="answers no and yes, in this order; 3 labels came"):
+        compare(three, sets=crowd.asked_of)
+    soft = replace(crowd.annotations, y=crowd.annotations.vectors)
+    with pytest.raises(ValueError, match="soft labels came"):
+        compare(soft, sets=crowd.asked_of)

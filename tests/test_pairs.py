@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import assert_is_opinion, one_in, seeds
 
-from slencodings import compare_pairs, pairs_from_table
+from slencodings import compare_pairs, credible_interval, pairs_from_table, preference_rows
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import MOST_LINKED
 from slencodings.kinds.pairs import LABELS, Pairs
@@ -106,14 +106,70 @@ def test_who_does_not_look_is_found_and_all_alike_are_not_told_apart():
     assert found.discrimination[2] < 0.6 < found.discrimination[0]
 
 
-def test_intervals_of_scores_hold_what_they_say():
-    inside = []
-    for seed in range(30):
-        pairs, score = games(np.random.default_rng(seed), P=6, R=200)
+@pytest.mark.parametrize("how", [{}, {"side": 0.8, "tie": -0.5}])
+def test_intervals_of_scores_and_of_pairs_hold_the_truth_as_often_as_they_say(how):
+    """100 crowds of 6 options with scores drawn from the prior: 600 scores, 3,000 pairs."""
+    of_scores, of_pairs = [], []
+    for seed in range(100):
+        pairs, score = games(np.random.default_rng(seed), P=6, R=150, **how)
         found = bradley_terry(pairs, spread=1.5, judge_spread=0.0)
-        gap = found.score[0] - found.score[1] - (score[0] - score[1])
-        inside.append(abs(gap) < 2 * 1.96 * max(found.deviation[0], found.deviation[1]))
-    assert np.mean(inside) > 0.8
+        off = np.abs(found.score - (score - score.mean()))
+        of_scores.append(np.mean(off < 1.96 * found.deviation))
+        x = score[pairs.left] - score[pairs.right]
+        left, tie, right = np.exp(x / 2), np.exp(how.get("tie", -math.inf)), np.exp(-x / 2)
+        true = (left + tie / 2) / (left + tie + right)
+        low, high = credible_interval(found.opinion)
+        of_pairs.append(np.mean((low[:, 0] < true) & (true < high[:, 0])))
+    assert 0.92 < np.mean(of_scores) < 0.98
+    assert 0.91 < np.mean(of_pairs) < 0.985
+
+
+@one_in(10)
+@given(seeds, st.booleans())
+def test_a_deviation_is_that_of_a_score_less_the_mean_of_all(rng, ties):
+    """By the inverse of all options together, written out, and centred by a matrix."""
+    P = 5
+    pairs, _ = games(rng, P=P, R=30, tie=-0.5 if ties else -math.inf)
+    found = bradley_terry(pairs, spread=1.5, judge_spread=0.0)
+    a = pairs.annotations
+    H = np.eye(P) / 1.5**2
+    for i, q in zip(a.item, found.predict(pairs), strict=True):
+        e = np.eye(P)[pairs.left[i]] - np.eye(P)[pairs.right[i]]
+        H += np.outer(e, e) * (q[0] + q[2] - (q[0] - q[2]) ** 2) / 4
+    centre = np.eye(P) - 1 / P
+    wanted = np.sqrt(np.diag(centre @ np.linalg.inv(H) @ centre))
+    np.testing.assert_allclose(found.deviation, wanted, rtol=1e-9)
+
+
+def test_a_side_is_found_where_options_have_favourite_places_and_none_where_there_is_none():
+    """The best stand left three times in four: what wins by its side is not what is better."""
+    sides = []
+    for seed, side in enumerate([0.0, 0.0, 1.2, 1.2, -1.2]):
+        rng = np.random.default_rng(seed)
+        score, R = np.asarray([1.2, 0.4, -0.4, -1.2]), 2500
+        one = rng.integers(0, 4, R)
+        two = (one + rng.integers(1, 4, R)) % 4
+        best = np.minimum(one, two), np.maximum(one, two)
+        turned = rng.random(R) < 0.25
+        left, right = np.where(turned, best[1], best[0]), np.where(turned, best[0], best[1])
+        p = 1 / (1 + np.exp(-(score[left] - score[right] + side)))
+        y = np.where(rng.random(R) < p, 0, 2)
+        found = bradley_terry(of(left, right, np.zeros(R, int), y, P=4, M=1))
+        sides.append(float(found.side[0]) - side)
+        np.testing.assert_allclose(found.score, score, atol=0.35)
+    assert np.max(np.abs(sides)) < 0.3
+
+
+def test_a_side_that_options_never_change_cannot_be_told_and_is_not_made_up():
+    """x always stands left and wins 60 %: that may be x or its place, and both stay near 0."""
+    y = np.r_[np.zeros(60, int), np.full(40, 2)]
+    found = bradley_terry(
+        of(np.zeros(100, int), np.ones(100, int), np.zeros(100, int), y, P=2, M=1)
+    )
+    gap = found.score[0] - found.score[1]
+    assert 0 <= gap <= math.log(60 / 40) + 0.05
+    assert 0 <= found.side[0] <= math.log(60 / 40) + 0.05
+    assert gap + found.side[0] == pytest.approx(math.log(60 / 40), abs=0.1)
 
 
 def test_more_comparisons_make_surer_opinions():
@@ -135,7 +191,7 @@ def test_options_that_nobody_judged_are_unknown():
     a = pairs.annotations
     lonely = lonely._replace(annotations=type(a)(**{**vars(a), "items": items}))
     found = bradley_terry(lonely, spread=1.5, judge_spread=0.0)
-    assert found.deviation[5] == pytest.approx(1.5)
+    assert found.deviation[5] == pytest.approx(1.5 * math.sqrt(1 - 1 / 7))
     assert found.opinion.probability[-1, 0] == pytest.approx(0.5)
     assert found.opinion.uncertainty[-1] > found.opinion.uncertainty[:-1].max()
 
@@ -234,3 +290,24 @@ def test_scores_predict_judgments_that_votes_on_the_pair_cannot():
 def test_folds_must_fit():
     with pytest.raises(ValueError, match="`folds` must be at least 2 and at most the judgments, 3"):
         compare_pairs(pairs_from_table(TABLE, **COLUMNS), folds=1)
+
+
+# Preference trainers
+
+
+def test_preferences_are_in_the_form_that_trl_reads():
+    """Explicit prompts are text beside chosen and rejected; without any there is no such column."""
+    table = {"left": ["x", "y", "x"], "right": ["y", "x", "z"], "won": ["x", "x", "tie"]}
+    plain = pairs_from_table(table, **COLUMNS)
+    asked = pairs_from_table(table | {"q": ["p", "p", "p"]}, **COLUMNS, item="q")
+    for pairs, first in ((plain, "chosen"), (asked, "prompt")):
+        rows = preference_rows(pairs, bradley_terry(pairs, spread=1.0, judge_spread=0.0))
+        for row in rows:
+            assert next(iter(row)) == first
+            assert isinstance(row["chosen"], str)
+            assert isinstance(row["rejected"], str)
+            assert isinstance(row.get("prompt", ""), str)
+            assert row["chosen"] != row["rejected"]
+            assert row["margin"] >= 0
+            assert 0.5 <= row["probability"] <= 1
+        assert [row["judgments"] for row in rows] == [2, 1]

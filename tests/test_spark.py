@@ -260,6 +260,13 @@ CASES: dict[str, dict[str, Any]] = {
     | {"annotator": "who", "reliability": {"ann": 0.9, "bob": 0.2}, "missing": "drop"},
     "missing, trusted": NAMED
     | {"annotator": "who", "reliability": {"ann": 0.9}, "missing": "trust"},
+    "asked again, certain": NAMED
+    | NUMBERS
+    | {"annotator": "who", "duplicates": "average", "smoothing": 0.0},
+    "asked again, long": NAMED
+    | NUMBERS
+    | {"annotator": "who", "duplicates": "average", "form": "long"},
+    "crowd, asked again, truth": LEARNED | {"reading": "truth", "duplicates": "average"},
     "crowd": LEARNED,
     "crowd, long": LEARNED | {"form": "long"},
     "crowd, truth": LEARNED | {"reading": "truth"},
@@ -270,6 +277,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 # Connect sends the same plans to the same engine, so that one of each kind is enough for classic.
 CLASSIC = ["certain", "average, soft, long", "constraint", "evidence", "lists", "crowd, truth"]
+CLASSIC += ["asked again, certain"]
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,56 @@ class Annotations:
         taken = {k: None if v is None else np.asarray(v)[index] for k, v in columns.items()}
         return replace(self, **taken)
 
+    def averaged(self) -> Annotations:
+        """One annotation for all that an annotator said of an item: their average.
+
+        b / u = mean of b_q / u_q,   1 / u = mean of 1 / u_q;   where some are certain, those alone
+
+        Answers of one source depend on each other, so that asking again makes it no surer, and the
+        operator for that is averaging (`fuse_average`). What was stated and how reliable it came is
+        averaged plainly. Annotators without a name, None, are not taken for one.
+
+        >>> from slencodings import from_table
+        >>> table = {"item": ["p", "p", "p"], "who": ["gpt", "gpt", "ann"], "label": [1, 0, 0]}
+        >>> from_table(table, item="item", annotator="who", label="label").averaged().y
+        array([[0.5, 0.5],
+               [1. , 0. ]])
+        """
+        source = self.item * len(self.annotators) + self.annotator
+        nobody = np.asarray([name is None for name in self.annotators.tolist()], dtype=bool)
+        alone = nobody[self.annotator]
+        source = np.where(alone, source.max(initial=0) + 1 + np.arange(len(source)), source)
+        _, first, place, times = np.unique(
+            source, return_index=True, return_inverse=True, return_counts=True
+        )
+        if len(first) == len(source):
+            return self
+        u = self.uncertainty
+        least = np.full(len(first), np.inf)
+        np.minimum.at(least, place, u)
+        # share = least / u. Where both are 0 the limit of the ratio is 1.
+        share = np.where(u == least[place], 1.0, least[place] / np.where(u == 0, 1.0, u))
+        weight = (1 - u) * share
+        # Those who know nothing each time have no belief to weigh by.
+        weight = np.where(np.bincount(place, weight)[place] > 0, weight, 1.0)
+        total = np.bincount(place, weight)
+        y = np.stack([np.bincount(place, weight * x) / total for x in self.vectors.T], axis=1)
+
+        def mean(x: Floats | None) -> Floats | None:
+            return None if x is None else np.bincount(place, x) / times
+
+        order = np.argsort(first)
+        merged = replace(
+            self,
+            item=self.item[first],
+            annotator=self.annotator[first],
+            y=y if self.soft or np.any(y.max(axis=1) < 1) else np.argmax(y, axis=1),
+            uncertainty=least * times / np.bincount(place, share),
+            stated=mean(self.stated),
+            reliability=mean(self.reliability),
+        )
+        return merged.rows(order)
+
     def of_items(self, items: Codes) -> Annotations:
         """The annotations of some items by their positions, which alone are left, in this order.
 

@@ -19,8 +19,8 @@ FileForm: TypeAlias = Literal["wide", "long", "lists", "weights"]
 # Annotations without confidence, reliability or annotator; and where all must be comparable.
 Missing: TypeAlias = Literal["error", "drop", "trust"]
 Incomplete: TypeAlias = Literal["error", "drop"]
-# What one annotator said twice of one item.
-Duplicates: TypeAlias = Literal["all", "error", "first", "last"]
+# What one annotator said several times of one item: all of it counts, or one of it, or its average.
+Duplicates: TypeAlias = Literal["all", "average", "error", "first", "last"]
 
 # How CSV is written: for programs; for Excel, where commas part cells; where semicolons do.
 CsvStyle: TypeAlias = Literal["plain", "excel", "excel-semicolon"]

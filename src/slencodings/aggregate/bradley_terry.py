@@ -196,9 +196,11 @@ def judgment_losses(p: Floats, y: Floats) -> Floats:
 
 
 def _variances(pairs: Pairs, at: _Found, spread: float) -> tuple[Floats, Floats]:
-    """Of each score (P,), and of the difference of scores in each pair (N,).
+    """Of each score less their mean (P,), and of the difference of scores in each pair (N,).
 
-    The inverse of what judgments tell about scores, for each set of options that comparisons link.
+    The inverse C of what judgments tell about scores, for each set of options that comparisons
+    link. Judgments tell nothing of what all scores have in common, so that C 1 = spread^2 1, and
+    the variance of a score less the mean is C_pp - spread^2 / P.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -231,7 +233,7 @@ def _variances(pairs: Pairs, at: _Found, spread: float) -> tuple[Floats, Floats]
         block = -between[members][:, members].toarray()
         block[np.diag_indices(len(members))] += own[members]
         covariance = np.linalg.inv(block)
-        variance[members] = np.diag(covariance)
+        variance[members] = np.diag(covariance) - spread**2 / P
         i, j = place[pairs.left[here]], place[pairs.right[here]]
         of_pair[here] = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
     return variance, of_pair

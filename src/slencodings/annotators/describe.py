@@ -9,8 +9,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate.agreement import Judgments, judgments
+from slencodings.aggregate import severity
+from slencodings.aggregate.agreement import Judgments, judgments, krippendorff_alpha
 from slencodings.annotations import Annotations
+from slencodings.annotators.drift import drift
 from slencodings.annotators.estimates import ESTIMATES, Fit, Progress, fit, intervals
 from slencodings.annotators.levels import describe_levels
 from slencodings.annotators.peers import as_list, as_plain, confidence, confusion, means
@@ -33,6 +35,7 @@ def describe_annotators(
     crowd: Crowd | None = None,
     reliability: Any = None,
     scored: Any = None,
+    time: Any = None,
     estimates: Sequence[str] = ("agreement",),
     sort: str = "verdict",
     groups: int = 20,
@@ -57,6 +60,11 @@ def describe_annotators(
     stated any. The commonest disagreement is having `said` one label where `peers_say` another:
     `confused` times, a `confused_share` of all times it was said.
 
+    With a `time`, `drift_since` is the likeliest time of a change for the worse, `agreement_before`
+    and `agreement_after` how far others agreed before it and after it, `drift_p` its p-value and
+    `drift` whether they got worse for sure: see `drift`. Where labels have an order, `severity` is
+    how many steps above the others they answer, between `_low` and `_high`.
+
     Intervals of kappa, Dawid-Skene and MACE (`intervals`) come from refits without each of G groups
     of items, which takes time; all others are closed forms. Who shares fewer than 5 items has none
     from refits.
@@ -66,6 +74,7 @@ def describe_annotators(
     crowd : what was learned of it already; learned here when absent
     reliability : as in `Annotations.per_annotation`
     scored : whose votes are predicted, as in `learn_crowd`
+    time : of each annotation, (R,), as in `drift`
     estimates : which of agreement, kappa, dawid_skene and mace to compute
     sort : "verdict", the worst first; or a column, highest first (names: lowest), unknown last
     groups : G, or 0 for no refits
@@ -98,9 +107,18 @@ def describe_annotators(
     ends = intervals(a, judged, found, groups, rng, progress)
     for name, values in found.values.items():
         columns |= _with_interval(name, values, *ends[name])
+    if a.ordered:
+        columns |= _with_interval("severity", *severity(a))
+    if time is not None:
+        columns |= _drift(a, time, rng)
     columns |= confidence(a, judged)
     columns |= confusion(judged, len(a.annotators), a.labels)
     notes = _notes(columns, judged, a.labels) + found.notes
+    if a.ordered and len(judged.item):
+        notes.append(
+            f"Krippendorff's ordinal alpha of the crowd is {krippendorff_alpha(a).alpha:.2f}: 1 is "
+            "perfect agreement, 0 as by chance."
+        )
     order = _worst_first(columns) if sort == "verdict" else _order(columns, sort)
     ordered = {name: [values[m] for m in order] for name, values in columns.items()}
     return Roster(ordered, describe_levels(a, crowd), notes)
@@ -156,6 +174,18 @@ def _columns(a: Annotations, crowd: Crowd) -> Columns:
     if a.reliability is not None:
         columns["given"] = as_list(means(a.annotator, a.reliability, M))
     return columns
+
+
+def _drift(a: Annotations, time: Any, rng: np.random.Generator | int) -> Columns:
+    """Whose answers got worse, and when."""
+    rows = drift(a, time, rng=rng)
+    return {
+        "drift": [row.alarm for row in rows],
+        "drift_since": [row.since for row in rows],
+        "drift_p": [row.p_value for row in rows],
+        "agreement_before": [row.before for row in rows],
+        "agreement_after": [row.after for row in rows],
+    }
 
 
 def _with_interval(name: str, value: Floats, low: Floats, high: Floats) -> Columns:

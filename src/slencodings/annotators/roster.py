@@ -65,10 +65,32 @@ class Roster:
                 "\nWhere they differ from their peers",
                 *_table(self.columns, [*stated, _CONFUSED]),
                 *_levels(self.levels),
+                *_worse(self.columns),
                 *([""] if self.notes else []),
                 *(f"* {note}" for note in self.notes),
             ]
         )
+
+
+def _worse(columns: Columns) -> list[str]:
+    """Whose answers got worse over time, where that was looked for."""
+    if "drift" not in columns:
+        return []
+    tested = sum(p is not None for p in columns["drift_p"])
+    head = f"\nWhose answers got worse over time, for sure ({tested:,} tested)"
+    rows = zip(
+        *(
+            columns[name]
+            for name in ("annotator", "drift_since", "agreement_before", "agreement_after", "drift")
+        ),
+        strict=True,
+    )
+    lines = [
+        f"{_cut(name)}: since {since} others agree {after:.0%}, before {before:.0%}"
+        for name, since, before, after, alarm in rows
+        if alarm
+    ]
+    return [head, *(lines or ["nobody"])]
 
 
 def _levels(levels: list[Level]) -> list[str]:

@@ -40,11 +40,21 @@ class Read(NamedTuple):
         gold: str | None = None,
         show: Sequence[str] = (),
         scored: str | None = None,
+        group: str | None = None,
         time: str | bool = False,
+        sources: Sequence[str] | None = None,
         learned: bool = True,
     ) -> Crowd:
         """What the file tells, as `read_crowd` does."""
-        return self.crowd(gold=gold, show=show, scored=scored, time=time, learned=learned)
+        return self.crowd(
+            gold=gold,
+            show=show,
+            scored=scored,
+            group=group,
+            time=time,
+            sources=sources,
+            learned=learned,
+        )
 
 
 def _options(
@@ -114,6 +124,7 @@ def compare(
         crowd.annotations,
         gold=crowd.truth,
         scored=crowd.scored,
+        sets=crowd.sets,
         methods=methods or None,
         folds=folds,
         bootstrap=bootstrap,
@@ -136,6 +147,7 @@ def reliability(
     read: Read,
     *,
     scored: o.Scored = None,
+    time: o.Time = None,
     sort: o.SortBy = "verdict",
     all: o.AllEstimates = False,
     groups: o.Groups = 20,
@@ -149,11 +161,14 @@ def reliability(
     from slencodings.annotators import describe_annotators
     from slencodings.annotators.estimates import ESTIMATES
 
-    crowd = read(scored=scored)
+    crowd = read(scored=scored, time=time or False)
+    # Of labels in an order kappa weighs steps, which plain agreement does not see.
+    usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
     roster = describe_annotators(
         crowd.annotations,
         scored=crowd.scored,
-        estimates=ESTIMATES if all else ("agreement",),
+        time=crowd.times,
+        estimates=ESTIMATES if all else usual,
         sort=sort,
         groups=groups,
         rng=seed or 0,
@@ -162,6 +177,63 @@ def reliability(
     levels = [level._asdict() for level in roster.levels]
     about: Row = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
+
+
+@on_a_crowd
+def groups(
+    read: Read,
+    *,
+    group: o.Group,
+    scored: o.Scored = None,
+    limit: o.Limit = 20,
+    seed: o.Seed = None,
+) -> Found:
+    """Compare groups of annotators: how far they differ for sure, and about which items.
+
+    Groups differ as far as answers of two of them differ more often than answers within one. A row
+    for each item and two groups, those first whose opinions conflict most.
+    """
+    from slencodings.annotators import compare_groups
+    from slencodings.trust import weigh
+
+    crowd = read(scored=scored, group=group)
+    weighed = weigh(
+        crowd.annotations,
+        scored=crowd.scored,
+        seed=seed or 0,
+        progress=lambda done, total: read.progress("learning", done, total, ""),
+    )
+    found = compare_groups(crowd.annotations, crowd.group or [], crowd=weighed.crowd)
+    rows = found.to_rows()
+    about: Row = {
+        "groups": dict(zip(found.names, found.annotators, strict=True)),
+        "pairs": [pair._asdict() for pair in found.pairs],
+        "advice": found.in_words(),
+        "seed": seed or 0,
+    }
+
+    def shown() -> None:
+        sizes = zip(found.names, found.annotators, strict=True)
+        echo("Annotators: " + ", ".join(f"{name} {n:,}" for name, n in sizes) + "\n")
+        echo("\n".join(found.in_words()))
+        if rows:
+            echo("\nWhat divides them most (1: both sure, and of nothing in common)")
+            show(
+                ["item", "conflict", "group", "says", "group", "says"],
+                [
+                    [
+                        str(row["item"]),
+                        f"{row['conflict']:.2f}",
+                        str(row["left"]),
+                        f"{row['left_says']} ({row['left_probability']:.0%})",
+                        str(row["right"]),
+                        f"{row['right_says']} ({row['right_probability']:.0%})",
+                    ]
+                    for row in rows[:limit]
+                ],
+            )
+
+    return Found(rows, about, shown)
 
 
 @on_a_crowd
@@ -232,7 +304,7 @@ def report(
     text: o.ItemText = None,
     show: o.ItemFields = None,
     gold: o.Gold = None,
-    time: o.Time = None,
+    time: o.PageTime = None,
     scored: o.Scored = None,
     least_votes: o.LeastVotes = 2,
     least_probability: o.LeastProbability = 0.9,

@@ -28,6 +28,7 @@ SUMMARIES = {
     "encode": "Fuse annotations into opinions, one per item.",
     "compare": "Show which encoding fits this crowd, on held-out votes.",
     "reliability": "Show whom to trust, and why: a verdict on each annotator.",
+    "groups": "Compare groups of annotators, and say what divides them.",
     "triage": "Say what to annotate next and by whom, and what that mends.",
     "panel": "Say whether language models help to predict what people say.",
     "report": "Make one page to look at: what is known, and what to do.",
@@ -40,6 +41,10 @@ EXAMPLES = {
     "encode": ("sle encode crowd.csv -o targets.parquet", "sle encode export.json -o targets.csv"),
     "compare": ("sle compare crowd.csv", "sle compare crowd.csv --gold truth.csv -o rows.csv"),
     "reliability": ("sle reliability crowd.csv", "sle reliability crowd.csv --all -o people.csv"),
+    "groups": (
+        "sle groups crowd.csv --group country",
+        "sle groups crowd.csv --group expert -o divided.csv",
+    ),
     "triage": (
         "sle triage crowd.csv --budget 500",
         "sle triage crowd.csv --budget 200 --costs prices.csv -o next.csv",

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from slencodings.cli import options as o
-from slencodings.cli.crowd import compare, reliability, report, triage
+from slencodings.cli.crowd import compare, groups, reliability, report, triage
 from slencodings.cli.encode import command as encode
 from slencodings.cli.help import SUMMARIES, Grouped
 from slencodings.cli.panel import panel
@@ -49,7 +49,7 @@ def options(version: Version = False) -> None:
     """Options before the verb."""
 
 
-for verb in (encode, compare, reliability, triage, panel, report, train, evaluate):
+for verb in (encode, compare, reliability, groups, triage, panel, report, train, evaluate):
     app.command(cls=Grouped, short_help=SUMMARIES.get(verb.__name__))(verb)
 
 

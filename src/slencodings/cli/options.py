@@ -471,6 +471,13 @@ PanelTargets = Annotated[
         "people alone: .csv, .tsv, .json, .jsonl or .xlsx.",
     ),
 ]
+Sources = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN,...",
+        help="More columns of how sure models were, in [0, 1], to hold against what people say.",
+    ),
+]
 HowNear = Annotated[
     Alignment,
     typer.Option(help="In the alternative annotator test: the same label, or near as numbers."),
@@ -499,6 +506,19 @@ SortBy = Annotated[
 AllEstimates = Annotated[
     bool,
     typer.Option("--all", help="Also kappa, Dawid-Skene and MACE, with intervals from refits."),
+]
+Group = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN", help="Which group an annotator is in, the same in all of their rows."
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="When annotations were made: dates, times or numbers; says whose answers got worse.",
+    ),
 ]
 Groups = Annotated[
     int, typer.Option(min=0, help="Parts of the items left out in turn by --all; 0: no refits.")
@@ -531,7 +551,7 @@ ItemFields = Annotated[
         help="What else to show of the items, pictures by their addresses; may be repeated.",
     ),
 ]
-Time = Annotated[
+PageTime = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN", help="When annotations were made, for trends; found by name if left out."

@@ -21,6 +21,7 @@ def panel(
     models: o.Models = None,
     costs: o.Costs = None,
     targets: o.PanelTargets = None,
+    sources: o.Sources = None,
     alignment: o.HowNear = "accuracy",
     epsilon: o.Epsilon = 0.2,
     folds: o.Folds = 5,
@@ -40,13 +41,14 @@ def panel(
     prices = None if costs is None else o.prices(costs)
     if targets is not None:
         check_rows_target(targets, read.source, "plain")
-    crowd, people = _sides(read, scored, models)
+    crowd, people = _sides(read, scored, models, o.words(sources) or [])
     found = describe_panel(
         crowd.annotations,
         people=people,
         costs=prices,
         alignment=alignment,
         epsilon=epsilon,
+        sources=_confidence(crowd),
         folds=folds,
         bootstrap=bootstrap,
         seed=seed or 0,
@@ -66,7 +68,18 @@ def panel(
     return Found(found.to_rows(), about, shown)
 
 
-def _sides(read: Read, people: str | None, models: str | None) -> tuple[Crowd, Any]:
+def _confidence(crowd: Crowd) -> dict[str, Any] | None:
+    """All kinds of confidence that are known, by where they are from; None for what was stated."""
+    stated = crowd.annotations.stated
+    if not crowd.sources:
+        return None
+    literal = stated is not None and bool(((stated >= 0) & (stated <= 1)).all())
+    return ({"stated": stated} if literal else {}) | crowd.sources
+
+
+def _sides(
+    read: Read, people: str | None, models: str | None, sources: list[str]
+) -> tuple[Crowd, Any]:
     """The crowd and who of it is a person, (M,)."""
     import numpy as np
 
@@ -78,7 +91,7 @@ def _sides(read: Read, people: str | None, models: str | None) -> tuple[Crowd, A
             "scored='kind=person'."
         )
     try:
-        crowd = read(scored=models if people is None else people)
+        crowd = read(scored=models if people is None else people, sources=sources)
     except ValueError as error:
         # One parser reads both; what it says is about the option that was typed.
         said = str(error)

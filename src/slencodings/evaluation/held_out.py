@@ -18,6 +18,7 @@ from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
 from slencodings.evaluation.rows import About, Row
+from slencodings.evaluation.sets import check_sets, score_held_out
 from slencodings.evaluation.text import as_text
 from slencodings.opinion import Codes, Floats
 from slencodings.trust.learn_crowd import scored_annotators
@@ -39,12 +40,15 @@ class Comparison:
         `best_joint` say whether all paired intervals are above 0.
         `own` is None if there are not several annotators to tell apart, `joint` if labels are soft.
         `brier` and `agreement` of what `votes` predicts; where labels are ordered also `ranked`,
-        the ranked probability score, and `steps` from its median to the vote; `uncertainty`, the
-        mean over items; `seconds` of a fit, without what a method before it had learned already;
-        `converged`. With gold: `accuracy` (labels that tie count in parts), `_low`, `_high`,
-        `macro_f1`; `truth`, the mean log-loss of the gold labels, with `_low`,
-        `_high` and `best_truth`; `too_sure`, the mean probability of the likeliest label less
-        accuracy; `truth_steps` where labels are ordered; with a soft truth `jsd` (root) and `nes`
+        the ranked probability score, `steps` from its median to the vote and `wasserstein`, how
+        many steps all of it has to be moved to the vote; `uncertainty`, the mean over items;
+        `seconds` of a fit, without what a method before it had learned already; `converged`.
+        With gold: `accuracy` (labels that tie count in parts), `_low`, `_high`, `macro_f1`;
+        `truth`, the mean log-loss of the gold labels, with `_low`, `_high` and `best_truth`;
+        `too_sure`, the mean probability of the likeliest label less accuracy; `truth_steps` where
+        labels are ordered; with a soft truth `jsd` (root) and `nes`. With sets: `jaccard`,
+        `exact_match` and `masi` of what each annotator chose of an item and what is likelier than
+        not by the others
     notes : what people should know besides, a sentence each
     about : sizes, folds, resamples and seed
     """
@@ -63,6 +67,7 @@ def compare(
     reliability: Any = None,
     gold: Any = None,
     scored: Any = None,
+    sets: Any = None,
     methods: Sequence[str] | None = None,
     folds: int = 5,
     bootstrap: int = 1000,
@@ -85,6 +90,8 @@ def compare(
         NaN for unknown
     scored : whose votes are predicted, everybody's when absent, as in `learn_crowd`: the others
         help to predict them, and are not counted themselves
+    sets : where items are yes or no questions, the item that each is about, (N,), such as
+        `MultiLabel.asked_of`: then whole sets of labels are scored, too
     methods : the rows to compute; all that suit the crowd when absent
     folds, bootstrap, seed : items are dealt and resampled so often, by a generator of this seed
     progress : called with fits done, fits in all and the method
@@ -100,6 +107,7 @@ def compare(
     a, notes = once_each(annotations, reliability)
     plan = _planned(a, methods)
     truth = as_truth(a, gold)
+    of = None if sets is None else check_sets(a, sets)
     rng = np.random.default_rng(seed)
     fold = _deal(a, folds, rng)
     mask = None if scored is None else scored_annotators(a, scored)
@@ -113,7 +121,8 @@ def compare(
     chosen = Chosen([], [None] * n_folds)
     if plan.pooled:
         chosen = choose_by_fold(plan.pooled, everything, fold, tell)
-    sums = _sums(plan, chosen, everything, fold, tell)
+    yes = None if of is None else np.full((len(plan.rows), len(a.item)), np.nan)
+    sums = _sums(plan, chosen, everything, fold, tell, yes)
     targets, seconds = _targets(plan, chosen, everything, tell)
     for name, target in targets.items():
         notes += [f"{name}: {note}" for note in target.notes]
@@ -122,6 +131,10 @@ def compare(
     own, joint = len(a.annotators) > 1, not a.soft
     kept = {"own": own, "joint": joint, "ordered": a.ordered}
     rows = measure(targets, seconds, sums, counts, bootstrap, rng, **kept)
+    if of is not None and yes is not None:
+        for row, chance in zip(rows, yes, strict=True):
+            found = score_held_out(chance, a, of, everything.counted)
+            row["jaccard"], row["exact_match"], row["masi"] = found
     if truth is not None:
         measure_gold(rows, list(targets.values()), truth, bootstrap, rng, ordered=a.ordered)
     about = About(
@@ -160,10 +173,20 @@ def _sums(
     everything: HeldOut,
     fold: Codes,
     tell: Callable[[str], None],
+    yes: Floats | None = None,
 ) -> Floats:
-    """The scores of each row, added up by item, (rows, S, N); each fold is learned from once."""
+    """The scores of each row, added up by item, (rows, S, N); each fold is learned from once.
+
+    The chance of the last label is put into `yes`, (rows, R), if that is there.
+    """
     a = everything.annotations
     sums = np.zeros((len(plan.rows), len(SCORES), len(a.items)))
+
+    def take(row: int, said: Predicted, test: HeldOut, f: int) -> None:
+        sums[row] += score(said, test)
+        if yes is not None:
+            yes[row, fold[a.item] == f] = said.votes[:, -1]
+
     for f in range(int(fold.max()) + 1):
         learner = Learner(a.rows((fold != f)[a.item]), everything.scored, chosen.learners[f])
         test = everything.items(fold == f)
@@ -173,9 +196,9 @@ def _sums(
             said = predict(method(learner), learner.annotations, test)
             members += [said] if name in plan.pooled else []
             if name in plan.rows:
-                sums[plan.rows.index(name)] += score(said, test)
+                take(plan.rows.index(name), said, test, f)
         if members:
-            sums[plan.rows.index(POOL)] += score(pool(members, chosen.weights[f]), test)
+            take(plan.rows.index(POOL), pool(members, chosen.weights[f]), test, f)
     return sums
 
 

@@ -103,6 +103,7 @@ def measure(
                 "agreement": float(mean[i, SCORES.index("agreement")]),
                 "ranked": float(mean[i, SCORES.index("ranked")]) if ordered else None,
                 "steps": float(mean[i, SCORES.index("steps")]) if ordered else None,
+                "wasserstein": float(mean[i, SCORES.index("wasserstein")]) if ordered else None,
                 "votes_low": ends[0].low,
                 "votes_high": ends[0].high,
                 "direct_low": ends[1].low,

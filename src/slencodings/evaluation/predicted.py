@@ -12,13 +12,13 @@ from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.methods import Fitted
 from slencodings.evaluation.predictors import crowd_habits
 from slencodings.evaluation.scores import dirichlet_log_loss
-from slencodings.kinds.ordered import absolute_error, ranked_probability_score
+from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.opinion import Floats
 
 # What is scored of each method: log-losses of a vote by anybody, the same without the detour
 # through the crowd's habits, of a vote by this annotator, of several votes together; Brier score
 # and agreement; and where labels have an order, how far from the vote chances are, and the median.
-SCORES = ("votes", "direct", "own", "joint", "brier", "agreement", "ranked", "steps")
+SCORES = ("votes", "direct", "own", "joint", "brier", "agreement", "ranked", "steps", "wasserstein")
 LOSSES = SCORES[:4]
 
 
@@ -127,6 +127,7 @@ def score(predicted: Predicted, held_out: HeldOut) -> Floats:
         np.sum(y * metrics.top_shares(p.votes), axis=1),
         ranked_probability_score(y, p.votes),
         absolute_error(y, p.votes),
+        wasserstein(y, p.votes),
     ]
     votes, direct, own, *others = (sums_by(a.item[scored], x[scored], len(a.items)) for x in each)
     return np.stack([votes, direct, own, p.joint, *others])

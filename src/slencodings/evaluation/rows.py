@@ -20,6 +20,7 @@ class Row(TypedDict):
     agreement: float
     ranked: float | None
     steps: float | None
+    wasserstein: float | None
     votes_low: float | None
     votes_high: float | None
     direct_low: float | None
@@ -50,6 +51,9 @@ class Row(TypedDict):
     truth_steps: NotRequired[float]
     jsd: NotRequired[float]
     nes: NotRequired[float]
+    jaccard: NotRequired[float]
+    exact_match: NotRequired[float]
+    masi: NotRequired[float]
 
 
 class About(NamedTuple):

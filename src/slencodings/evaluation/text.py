@@ -17,19 +17,26 @@ SPARE = (
     "95 % interval",
     "direct",
     "ranked score",
+    "to be moved",
     "macro F1",
     "too sure by",
     "joint, behind the first",
 )
-_GOLD: dict[Literal["accuracy", "macro_f1", "jsd", "nes"], str] = {
+_GOLD: dict[
+    Literal["accuracy", "macro_f1", "jsd", "nes", "jaccard", "exact_match", "masi"], str
+] = {
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "jsd": "JSD",
     "nes": "NES",
+    "jaccard": "sets, Jaccard",
+    "exact_match": "same set",
+    "masi": "sets, MASI",
 }
 _IF_ANY = {
     "ranked score",
     "steps off",
+    "to be moved",
     "steps from truth",
     "this annotator",
     "joint votes",
@@ -63,6 +70,7 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
         "agreement": [number(row["agreement"]) for row in rows],
         "ranked score": [number(row["ranked"]) for row in rows],
         "steps off": [number(row["steps"]) for row in rows],
+        "to be moved": [number(row["wasserstein"]) for row in rows],
         "uncertainty": [number(row["uncertainty"]) for row in rows],
         "seconds": [number(row["seconds"], 2) for row in rows],
         "log-loss of truth": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +14,20 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, by_annotators, counted, plainly
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.keep import item_parts, join_item
-from slencodings.files.locate import Connection, Source, converted, locate, read_tool
+from slencodings.files.locate import (
+    QUESTION,
+    Connection,
+    Source,
+    converted,
+    locate,
+    read_tool,
+)
 from slencodings.files.scan import Relation, Step, Table, quote, read, scan, typed
-from slencodings.files.scored import choose_scored
+from slencodings.files.scored import choose_scored, values_of_annotators
+from slencodings.files.sources import TOKENS, lacks_some, read_sources
 from slencodings.files.times import find_time, read_times
 from slencodings.files.write import disk_errors, workspace
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.roles import (
@@ -40,14 +49,21 @@ class Crowd(NamedTuple):
     truth : (N, K), what is known to be true of each item, NaN where nothing is; None if not asked
     fields : other columns, a text or None for each item, (N,), by name
     scored : the annotators whose votes are predicted, None for everybody
+    group : of each annotator, (M,), None for who has none; None if not asked
     times : when each annotation was made, (R,), as `read_times` has it; None if nothing tells
+    sources : confidence of each annotation, (R,), by where it is from; None if not asked
+    sets : where several labels could be chosen, which of the yes or no questions are about one
+        item, (N,); None else
     """
 
     annotations: Annotations
     truth: Floats | None
     fields: dict[str, list[str | None]]
     scored: list[Any] | None
+    group: list[str | None] | None = None
     times: NDArray[Any] | None = None
+    sources: dict[str, Floats] | None = None
+    sets: Codes | None = None
 
 
 def read_crowd(
@@ -57,7 +73,9 @@ def read_crowd(
     gold: str | None = None,
     show: Sequence[str] = (),
     scored: str | None = None,
+    group: str | None = None,
     time: str | bool = False,
+    sources: Sequence[str] | None = None,
     learned: bool = True,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
@@ -73,7 +91,10 @@ def read_crowd(
         labels; or a file with a column for the item and one for the label
     show : other columns that tell of items, such as their text
     scored : whose votes are predicted, as in `choose_scored`
+    group : a column that says of each annotator in which group they are
     time : a column that tells when annotations were made; True to find it by its name
+    sources : columns of confidence in [0, 1], which only some need to have; then `confidence` that
+        some lack is such a column too, and so is what readers of judges found of tokens
     learned : whether what annotators are worth is learned, so that reliability is read if its
         column is named, and is not looked for
     """
@@ -85,15 +106,21 @@ def read_crowd(
         def work(step: Step) -> Crowd:
             with plain_errors(found, asked.format):
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
-                used.append((scored or "").partition("=")[0].strip())
                 when = time if isinstance(time, str) else None
                 if time is True:
                     when = find_time(scan(connection, found, asked.format).names)
-                used.append(when or "")
+                used += [(scored or "").partition("=")[0].strip(), group or "", when or ""]
+                used += sources or [TOKENS]
                 rows, reading = read(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
                 step("checking", None, "")
+                told = list(sources or [])
+                stated = reading.confidence if sources is not None else None
+                if isinstance(stated, str) and lacks_some(rows, stated, str(reading.label)):
+                    told.insert(0, stated)
+                    say("note", f"{stated!r} is not of all annotations, so it weighs none of them")
+                    reading = replace(reading, confidence=None)
                 a = read_annotations(_complete(rows, reading, say), reading)
             if reading.confidence_scale is None and a.stated is not None:
                 _note_scale(a.stated, say)
@@ -122,13 +149,46 @@ def read_crowd(
             if show:
                 table = scan(connection, found, asked.format)
                 fields = _fields(table, list(show), asked.item, str(reading.item), a, say)
+            table = scan(connection, found, asked.format)
+            groups = None if group is None else _groups(table, reading.annotator, group, a)
             times = None
             if when is not None and when not in [name for _, name in reading.wanted]:
-                table = scan(connection, found, asked.format)
                 times = _times(table, when, asked.item, reading, a, named=time is not True, say=say)
-            return Crowd(a, truth, fields, heard, times)
+            by_source = None
+            if sources is not None:
+                told += [TOKENS] if TOKENS in table.names and TOKENS not in told else []
+                by_source = read_sources(table, str(reading.item), reading.annotator, told, a)
+            # A reader of exports says which label a yes or no is about.
+            several = QUESTION in table.names and QUESTION in found.known
+            sets = _sets(table, str(reading.item), a) if several else None
+            return Crowd(a, truth, fields, heard, groups, times, by_source, sets)
 
         return watch(connection, work, progress)
+
+
+def _sets(table: Table, item: str, a: Annotations) -> Codes:
+    """Which questions such as "7 / sports" are about the same item, (N,)."""
+    rows = table.pick([item, QUESTION], texts=[QUESTION]).distinct().fetchall()
+    asked = {name: str(name).removesuffix(f" / {label}") for name, label in rows}
+    return np.unique([asked[name] for name in a.items.tolist()], return_inverse=True)[1]
+
+
+def _groups(table: Table, annotator: str | None, group: str, a: Annotations) -> list[str | None]:
+    """The group of each annotator, (M,)."""
+    if annotator is None:
+        raise ValueError(
+            "`group` is of annotators, and no column says who annotated. "
+            "Name it: annotator='COLUMN'."
+        )
+    if group not in table.names:
+        near = nearest(group, table.names)
+        raise ValueError(
+            f"there is no column {group!r} for `group`; the columns are {listed(table.names)}."
+            + (f" Did you mean group={near!r}?" if near else "")
+        )
+    instead = "keep a column that does, such as the group at the start"
+    of = values_of_annotators(table, annotator, group, "group", instead)
+    return [of.get(str(name)) for name in a.annotators.tolist()]
 
 
 def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
@@ -153,7 +213,7 @@ def _note_repeated(a: Annotations, say: Say) -> None:
             say(
                 "note",
                 f"{counted(repeated, 'annotation')} more of an (item, annotator) pair that has "
-                "one; --duplicates first|last|error changes that",
+                "one; --duplicates average|first|last|error changes that",
             )
 
 

@@ -323,7 +323,8 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
             say(
                 "note",
                 f"{about}{counted(repeated, 'row')} repeat{'s' * (repeated == 1)} an earlier (item, "
-                f"annotator) pair{repeat}; all are kept. --duplicates first|last|error changes that",
+                f"annotator) pair{repeat}; all are kept. --duplicates average|first|last|error "
+                "changes that",
             )
     return Input(crowd, reading, rows)
 

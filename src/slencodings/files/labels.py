@@ -46,8 +46,8 @@ class Answers(NamedTuple):
     counts: list[int]
 
 
-def note_answers(relation: Relation, label: Any, say: Say) -> None:
-    """Tell if labels are not one of a few names, and what to type then."""
+def note_answers(relation: Relation, label: Any, say: Say, *, ordered: bool = False) -> None:
+    """Tell if labels are not one of a few names, nor `ordered`, and what to type then."""
     if not isinstance(label, str) or str(dict(_types(relation))[label]).endswith("]"):
         return  # Probabilities.
     answers = _answers(relation, label)
@@ -59,7 +59,7 @@ def note_answers(relation: Relation, label: Any, say: Say) -> None:
             f"some labels differ in case and spaces alone ({shown}{more}); --merge-case makes "
             "them one",
         )
-    if kind := _kind(label, answers):
+    if not ordered and (kind := _kind(label, answers)):
         say("note", kind)
 
 

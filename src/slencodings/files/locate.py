@@ -36,6 +36,8 @@ EXTENSIONS = {
     for scheme in schemes.split()
 }
 SUFFIXES = (*(f".{f}" for f in get_args(TableFormat)), ".pq", ".ndjson", *WORKBOOKS)
+# The column by which readers of exports say which label a yes or no is about.
+QUESTION = "question"
 
 
 class Source(NamedTuple):
@@ -111,6 +113,11 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
                 f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
                 "tells itself where people may choose several. Leave one of them out."
             )
+        if reading.labels is not None:
+            raise ValueError(
+                f"with `multi` each label is a yes or no; {reading.named}={list(reading.labels)!r} "
+                f"came too. Leave `{reading.named}` out."
+            )
         tool = "several"
     elif format is None and source.root is not None:
         tool = exports.recognise(source.root)
@@ -136,7 +143,7 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     ours = replace(reading, item=None, annotator=None, label=None)
     if _named(reading.confidence) and "confidence" in export.columns:
         ours = replace(ours, confidence=None)
-    return Source(source.name, [str(path)], known=("question",)), ours
+    return Source(source.name, [str(path)], known=(QUESTION,)), ours
 
 
 def _asked(tool: str, reading: Reading) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -14,9 +14,12 @@ _Z = 1.959963984540054
 
 
 class Preference(TypedDict):
-    """One pair: the better option, the other, how likely that is and how far scores are apart."""
+    """One pair: the better option, the other, how likely that is and how far scores are apart.
 
-    prompt: str | None
+    Pairs without prompts have none: a trainer takes the column for what was asked.
+    """
+
+    prompt: NotRequired[str]
     chosen: str
     rejected: str
     probability: float
@@ -42,7 +45,8 @@ def preference_rows(pairs: Pairs, found: BradleyTerry) -> list[Preference]:
 
     `chosen` is likelier the better of the two, with `probability` as a soft target; `margin` is how
     far its score is ahead; `belief`, `disbelief` and `uncertainty` are the opinion on that. Both
-    placings of two options are one pair.
+    placings of two options are one pair. `prompt` is there if pairs have one, which is TRL's
+    explicit form; else `chosen` and `rejected` hold all of it.
 
     Examples
     --------
@@ -65,8 +69,7 @@ def preference_rows(pairs: Pairs, found: BradleyTerry) -> list[Preference]:
         P, b, u = found.opinion.probability[i], found.opinion.belief[i], found.opinion.uncertainty
         first = int(P[0] < P[1])
         ends = (left, right)[first], (right, left)[first]
-        rows[key] = {
-            "prompt": prompt,
+        row: Preference = {
             "chosen": str(pairs.options[ends[0]]),
             "rejected": str(pairs.options[ends[1]]),
             "probability": float(P[first]),
@@ -76,6 +79,7 @@ def preference_rows(pairs: Pairs, found: BradleyTerry) -> list[Preference]:
             "uncertainty": float(u[i]),
             "judgments": int(n[i]),
         }
+        rows[key] = row if prompt is None else {"prompt": prompt, **row}
     return list(rows.values())
 
 

@@ -100,7 +100,7 @@ def read(
     relation = one_of_lists(relation, reading.label)
     if reading.merge_case:
         relation = merge_spellings(relation, reading.label)
-    note_answers(relation, reading.label, say)
+    note_answers(relation, reading.label, say, ordered=reading.ordered)
     if asked is None:
         note_items(relation, str(reading.item), table.names, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)

@@ -1,4 +1,4 @@
-"""Whose votes are predicted, as it is typed: names and patterns, or what a column says."""
+"""Whose votes are predicted, and who is in which group, as it is typed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def choose_scored(
     column = column_of_scored(scored, table.names)
     if column is None:
         return _by_name(_words(scored), annotators, table.names)
-    values = _values(table, annotator, column)
+    values = values_of_annotators(table, annotator, column, "scored", "scored='ann,bob'")
     wanted = _words(scored.partition("=")[2])
     told = sorted(set(values.values()))
     for word in wanted:
@@ -82,8 +82,14 @@ def _by_name(
     ]
 
 
-def _values(table: Table, annotator: str, column: str) -> dict[str, str]:
-    """What a column says of each annotator, as text; nothing where it is empty."""
+def values_of_annotators(
+    table: Table, annotator: str, column: str, role: str, instead: str
+) -> dict[str, str]:
+    """What a column says of each annotator, as text; nothing where it is empty.
+
+    `role` is what it is for, and `instead` what else may be typed, for the message where it says
+    several things of one.
+    """
     who, what = quote(annotator), quote(column)
     rows = table.pick([annotator, column], texts=[column])
     found = rows.aggregate(
@@ -92,8 +98,8 @@ def _values(table: Table, annotator: str, column: str) -> dict[str, str]:
     several = sorted(str(name) for name, _, n in found if n > 1)
     if several:
         raise ValueError(
-            f"a column for `scored` must say the same in all rows of an annotator; {column!r} does "
-            f"not for {counted(len(several), 'annotator')}, first {several[0]!r}. Name the "
-            "annotators instead: scored='ann,bob'."
+            f"a column for `{role}` must say the same in all rows of an annotator; {column!r} does "
+            f"not for {counted(len(several), 'annotator')}, first {several[0]!r}. Instead: "
+            f"{instead}."
         )
     return {name: value for name, value, n in found if n == 1}

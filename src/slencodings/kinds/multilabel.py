@@ -33,6 +33,11 @@ class MultiLabel(NamedTuple):
     items: NDArray[Any]
     labels: NDArray[Any]
 
+    @property
+    def asked_of(self) -> Codes:
+        """The place in `items` of the item that each question is about, (N K,)."""
+        return np.repeat(np.arange(len(self.items)), len(self.labels))
+
     def by_item(self, opinion: Opinion) -> Opinion:
         """Opinions on the questions as binomial opinions (N, K), of (no, yes)."""
         N, K = len(self.items), len(self.labels)

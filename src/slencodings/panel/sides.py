@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -81,35 +80,6 @@ def family(name: Any) -> str:
 
 
 def once_each(annotations: Annotations) -> tuple[Annotations, int]:
-    """One source, one annotation: what somebody said several times of an item, averaged.
-
-    Answers of one source depend on each other, and the operator for that is averaging. What was
-    stated and how unsure they were is averaged too. Also gives how many annotations went into
-    others.
-    """
-    a = annotations
-    cell, first, place, times = np.unique(
-        a.item * len(a.annotators) + a.annotator,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-    )
-    if len(cell) == len(a.item):
-        return a, 0
-
-    def mean(x: NDArray[Any]) -> NDArray[Any]:
-        return np.bincount(place, x) / times
-
-    y = np.stack([mean(column) for column in a.vectors.T], axis=1)
-    merged = replace(
-        a,
-        item=a.item[first],
-        annotator=a.annotator[first],
-        y=y,
-        uncertainty=mean(a.uncertainty),
-        stated=None if a.stated is None else mean(a.stated),
-        reliability=None if a.reliability is None else mean(a.reliability),
-    )
-    if np.all(y.max(axis=1) == 1):
-        merged = replace(merged, y=np.argmax(y, axis=1))
-    return merged, len(a.item) - len(cell)
+    """One source, one annotation (`Annotations.averaged`), and how many went into others."""
+    merged = annotations.averaged()
+    return merged, len(annotations.item) - len(merged.item)

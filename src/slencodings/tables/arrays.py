@@ -30,7 +30,7 @@ from slencodings.tables.engines import (
     to_arrays,
 )
 from slencodings.tables.roles import in_order
-from slencodings.tables.rows import Reading, read_rows
+from slencodings.tables.rows import Reading, check_named, read_rows
 
 
 def from_table(
@@ -54,7 +54,8 @@ def from_table(
     lowest to highest and says that they have this order. Rows without a label are left out and
     their items stay; the others keep their order. What stands in the table of confidence is kept as
     `stated`, and of reliability as `reliability`. With confidence_scale=None confidence is taken at
-    its word if all of it lies in [0, 1], else there is no uncertainty.
+    its word if all of it lies in [0, 1], else there is no uncertainty. With duplicates="average"
+    what an annotator said several times of an item is one annotation (`Annotations.averaged`).
 
     Examples
     --------
@@ -81,6 +82,9 @@ def from_table(
 
 def read_annotations(table: Any, reading: Reading) -> Annotations:
     """What `from_table` does; of confidence whose scale is not said, see there."""
+    if reading.duplicates == "average":
+        check_named(reading)
+        return read_annotations(table, replace(reading, duplicates="all")).averaged()
     if (plain := read_codes(table, reading)) is not None:
         return plain
     scale, annotator = reading.confidence_scale, reading.annotator

@@ -65,12 +65,14 @@ def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> 
     return [nameless, anonymous]
 
 
-def label_flaws(label: Any, labels: Sequence[Any] | None, *, learned: bool) -> list[Flaw]:
+def label_flaws(
+    label: Any, labels: Sequence[Any] | None, *, learned: bool, named: str = "labels"
+) -> list[Flaw]:
     """A label that is not among those given, or those that a crowd was learned for."""
     if labels is None:
         return []
-    needed = f"column {label!r} must hold one of labels={list(labels)!r}"
-    what_to_do = "Add what is missing to labels, or leave labels out to take all there are."
+    needed = f"column {label!r} must hold one of {named}={list(labels)!r}"
+    what_to_do = f"Add what is missing to {named}, or leave {named} out to take all there are."
     if learned:
         known = engines.some(labels)
         needed = f"column {label!r} must hold labels that the crowd was learned for, {known}"

@@ -199,34 +199,34 @@ def soft_names(frame: Frame, label: str | Sequence[str], labels: Sequence[Any] |
     return list(labels)
 
 
-def check_count(labels: Sequence[Any], rows: int | None = None) -> None:
-    """Refuse labels that are fewer than two, or that repeat."""
+def check_count(labels: Sequence[Any], rows: int | None = None, named: str = "labels") -> None:
+    """Refuse labels that are fewer than two, or that repeat; `named` is what they came as."""
     repeated = [v for v, n in Counter(labels).items() if n > 1]
     if repeated:
-        raise ValueError(f"`labels` must differ; {repeated[0]!r} came more than once.")
+        raise ValueError(f"`{named}` must differ; {repeated[0]!r} came more than once.")
     if len(labels) < 2:
         only = f"only {labels[0]!r}" if labels else "none"
         where = "" if rows is None else f", in {counted(rows, 'row')}"
         raise ValueError(
             f"at least two labels are needed; {only} came{where}. If others are possible, name "
-            f"them all: labels=[{repr(labels[0]) + ', ' if labels else ''}...]."
+            f"them all: {named}=[{repr(labels[0]) + ', ' if labels else ''}...]."
         )
 
 
 def label_column(
-    schema: nw.Schema, name: str, labels: Sequence[Any] | None
+    schema: nw.Schema, name: str, labels: Sequence[Any] | None, named: str = "labels"
 ) -> tuple[nw.Expr, list[Any] | None]:
     """The column of labels, and the labels given as values that it can hold."""
     column, dtype = identifier(schema, name), schema[name]
     given = [] if labels is None else list(labels)
     if labels is not None:
-        check_count(given)
+        check_count(given, named=named)
     if wrong := misfits(dtype, given):
         text = any(dtype == kind for kind in (nw.String, nw.Categorical, nw.Enum))
         words = "text" if text else "numbers"
         words = "True and False" if dtype == nw.Boolean else words
         raise ValueError(
-            f"`labels` must be of the type of column {name!r}, {dtype}; {wrong[0]!r} came. "
+            f"`{named}` must be of the type of column {name!r}, {dtype}; {wrong[0]!r} came. "
             f"Pass {words}."
         )
     if dtype == nw.Unknown and given:
@@ -294,7 +294,8 @@ def typed_labels(reading: Reading, table: Any) -> Reading:
         return replace(reading, labels=[read(word) for word in labels])
     except (KeyError, ValueError) as error:
         raise ValueError(
-            f"`labels` must be of the type of column {column!r}, {dtype}; {','.join(labels)} came."
+            f"`{reading.named}` must be of the type of column {column!r}, {dtype}; "
+            f"{','.join(labels)} came."
         ) from error
 
 

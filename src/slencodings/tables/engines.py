@@ -27,6 +27,8 @@ GiveBack: TypeAlias = Callable[[Frame, About], Any]
 # Our names inside the engines. They differ by more than case, which DuckDB and Spark ignore.
 ITEM, ANNOTATOR, LABEL, ROW = "sle_item", "sle_annotator", "sle_label", "sle_row"
 STATED, UNCERTAINTY, RELIABILITY = "sle_stated", "sle_uncertainty", "sle_reliability"
+# The part of one annotation that a row is, where somebody said several things of one item.
+SHARE = "sle_share"
 
 
 def probability(k: int) -> str:

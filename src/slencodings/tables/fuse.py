@@ -107,7 +107,8 @@ def fuse_table(
         nobody labelled keep one row without label); "evidence", long additive pseudo-counts
     values : which of belief, uncertainty, probability, base_rate, evidence, alpha to give
     missing : annotations without confidence, reliability or annotator: "error", "drop", "trust"
-    duplicates : what an annotator said twice about one item: "all", "error", "first", "last"
+    duplicates : what an annotator said several times about one item: "all" counts, it is an
+        "error", the "first" or the "last" counts, or its "average": one source is one annotation
     prior_weight : W, the pseudo-counts of a vacuous opinion, for evidence and alpha: 2 if not said,
         or what a crowd has learned
     crowd : what `learn_crowd` gave, in place of reliability, smoothing and base rate. `confidence`
@@ -239,6 +240,17 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
         raise ValueError(
             "`base_rate` by row and form='evidence' are for the cumulative operator, whose "
             f"evidence adds up; operator={plan.operator!r} came."
+        )
+    if rows.averaged and rows.priors:
+        raise ValueError(
+            "`base_rate` by row cannot be averaged with duplicates='average'; "
+            "both came. Pass one base rate per label instead."
+        )
+    if rows.averaged and plan.operator in ("weighted", "constraint"):
+        raise ValueError(
+            "duplicates='average' is for operators that add up what annotators bring, cumulative "
+            f"and average; operator={plan.operator!r} came. Pass duplicates='first', or another "
+            "operator."
         )
     if rows.priors and form != "wide":
         raise ValueError(

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 import narwhals as nw
 
-from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, UNCERTAINTY, Frame, fold, probability
+from slencodings.tables.engines import (
+    ANNOTATOR,
+    ITEM,
+    LABEL,
+    SHARE,
+    UNCERTAINTY,
+    Frame,
+    fold,
+    probability,
+)
 from slencodings.tables.rows import Rows
 from slencodings.tables.sums import (
     BELIEF,
@@ -123,9 +132,9 @@ def _spoken(rows: Rows) -> tuple[Frame, nw.Expr]:
     """What is to be known of rows, by label, and the share of each that goes to it."""
     p = [probability(k) for k in range(len(rows.labels))] if rows.soft else [LABEL]
     there = rows.frame.collect_schema().names()
-    return stacked_by_label(
-        rows, rows.frame.select(*(n for n in (ITEM, ANNOTATOR, *p, UNCERTAINTY) if n in there))
-    )
+    wanted = (ITEM, ANNOTATOR, *p, UNCERTAINTY, SHARE)
+    frame, share = stacked_by_label(rows, rows.frame.select(*(n for n in wanted if n in there)))
+    return frame, share * nw.col(SHARE) if rows.averaged else share
 
 
 def _sums(rows: Rows, plan: Plan) -> Frame:

@@ -71,6 +71,11 @@ class Reading:
     keep: Sequence[str] = ()
 
     @property
+    def named(self) -> str:
+        """By which word all possible labels were named."""
+        return "ordered" if self.ordered else "labels"
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The column, columns or number for each role that is played."""
         return {role: spec for role in ROLES if (spec := getattr(self, role)) is not None}

@@ -31,6 +31,7 @@ from slencodings.tables.engines import (
     LABEL,
     RELIABILITY,
     ROW,
+    SHARE,
     STATED,
     UNCERTAINTY,
     Frame,
@@ -51,6 +52,7 @@ class Rows(NamedTuple):
     `frame` has ITEM, ANNOTATOR if given, UNCERTAINTY, RELIABILITY, and LABEL or, if `soft`,
     K probability columns; with `priors`, K base rate columns. A missing annotation has no label.
     UNCERTAINTY is confidence as it was stated if `crowd` has learned what that is worth.
+    Where they are `averaged`, the n rows in which somebody answers an item have a SHARE of 1 / n.
     Rows that are `summed` have been added up before: they have ITEM, LABEL, WORTH and CERTAIN, and
     of a crowd that has a model of truth COUNT and LIKELIHOOD.
     """
@@ -64,6 +66,7 @@ class Rows(NamedTuple):
     give_back: engines.GiveBack = lambda frame, about: frame
     crowd: Crowd | None = None
     summed: bool = False
+    averaged: bool = False
 
 
 def read_rows(
@@ -97,7 +100,7 @@ def read_rows(
         labels = col.soft_names(frame, label, labels)
         answers = col.soft_columns(schema, "label", label, len(labels), engines.probability)
     else:
-        column, labels = col.label_column(schema, str(label), labels)
+        column, labels = col.label_column(schema, str(label), labels, reading.named)
         answers = [column.alias(LABEL)]
     priors = col.prior_columns(frame, base_rate, labels)
     mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
@@ -119,7 +122,11 @@ def read_rows(
         frame,
         [
             *id_flaws(str(item), annotator, answered[0], reading.missing),
-            *(soft_flaws(label, K) if soft else label_flaws(label, labels, learned=bool(crowd))),
+            *(
+                soft_flaws(label, K)
+                if soft
+                else label_flaws(label, labels, learned=bool(crowd), named=reading.named)
+            ),
             *(prior_flaws(base_rate, K) if priors else []),
             *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
         ],
@@ -127,7 +134,7 @@ def read_rows(
     )
     if labels is None:
         labels = col.found_labels(frame, label, counts["rows"])
-    col.check_count(labels, counts["rows"])
+    col.check_count(labels, counts["rows"], reading.named)
     if soft:
         frame = _normalised(frame, answered)
     else:
@@ -136,9 +143,17 @@ def read_rows(
     frame = frame if ordered else frame.drop(STATED)
     certain = _certain(reading, crowd)
     frame = _without_missing(frame, answered, reading.missing, annotator is not None, certain)
+    averaged = reading.duplicates == "average"
     if reading.duplicates != "all":
-        frame = _without_duplicates(frame, answered, reading.duplicates, annotator)
-    return Rows(frame, labels, str(item), counts, soft, bool(priors), give_back, crowd)
+        check_named(reading)
+        frame = (
+            _shared(frame, answered[0])
+            if averaged
+            else _without_duplicates(frame, answered, reading.duplicates)
+        )
+    return Rows(
+        frame, labels, str(item), counts, soft, bool(priors), give_back, crowd, averaged=averaged
+    )
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:
@@ -281,14 +296,34 @@ def _silent(frame: Frame, answered: list[str], where: nw.Expr) -> Frame:
     return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in answered))
 
 
-def _without_duplicates(
-    frame: Frame, answered: list[str], duplicates: Duplicates, annotator: str | None
-) -> Frame:
-    if annotator is None:
+def check_named(reading: Reading) -> None:
+    """Refuse to look for what an annotator said twice where nobody is named."""
+    if reading.annotator is None:
         raise ValueError(
-            f"duplicates={duplicates!r} needs to know who annotated; no annotator column came. "
-            "Pass annotator='COLUMN'."
+            f"duplicates={reading.duplicates!r} needs to know who annotated; no annotator column "
+            "came. Pass annotator='COLUMN'."
         )
+
+
+def _shared(frame: Frame, first: str) -> Frame:
+    """Each row with its SHARE: one source is one annotation, however often it was asked."""
+    answered = nw.when(~nw.col(first).is_null()).then(1.0).otherwise(0.0)
+    frame = with_sum_of_source(frame.with_columns(answered.alias(SHARE)), SHARE, SHARE)
+    # Of who says nothing at all there is nothing to share.
+    several = nw.col(SHARE) > 1
+    return frame.with_columns(nw.when(several).then(1 / nw.col(SHARE)).otherwise(1.0).alias(SHARE))
+
+
+def with_sum_of_source(frame: Frame, column: str, name: str) -> Frame:
+    """Add what the rows of an item by one annotator add up to; those by nobody are one each."""
+    # Dask takes a sum over rows for a table of its own until it is a column.
+    frame = frame.with_columns(nw.col(column).sum().over(ITEM, ANNOTATOR).alias("sle_sum"))
+    alone = nw.col(ANNOTATOR).is_null()
+    found = nw.when(alone).then(nw.col(column)).otherwise(nw.col("sle_sum"))
+    return frame.with_columns(found.alias(name)).drop("sle_sum")
+
+
+def _without_duplicates(frame: Frame, answered: list[str], duplicates: Duplicates) -> Frame:
     if duplicates == "error":
         count, example = _count_duplicates(frame, answered[0])
         if count:
@@ -296,7 +331,8 @@ def _without_duplicates(
                 f"an annotator may label an item once; {counted(count, 'row')} "
                 f"repeat{'s' * (count == 1)} an earlier pair, such as item {example[0]!r} by "
                 f"annotator {example[1]!r}. Pass duplicates='first' or "
-                "duplicates='last' to keep one of each, duplicates='all' to keep them all."
+                "duplicates='last' to keep one of each, duplicates='average' to make one of them, "
+                "duplicates='all' to keep them all."
             )
         return frame
     labelled = nw.when(~nw.col(answered[0]).is_null()).then(nw.col(ROW))

@@ -13,6 +13,9 @@ and is uncertain by `unit / (unit + sum E)`, where E_k adds up the worth of its 
 Rows without doubt are worth infinitely much; they are counted apart, and where there are any
 they alone are believed. Smoothed rows always doubt, so that count is left out.
 
+What one annotator said n times of an item may be averaged before it is fused with others: then each
+row brings 1 / n of all this, and of what is certain as much as the certain rows of that annotator.
+
 With a learned crowd a row is worth what that says, which is never infinite; where votes are read
 as truth too, `learned` goes on from there.
 
@@ -27,12 +30,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 
+from slencodings.annotations import in_steps
 from slencodings.choices import Operator, Value
 from slencodings.tables.columns import MOST_COLUMNS
 from slencodings.tables.engines import (
+    ANNOTATOR,
     ITEM,
     LABEL,
     RELIABILITY,
+    SHARE,
     UNCERTAINTY,
     Frame,
     fold,
@@ -43,7 +49,7 @@ from slencodings.tables.engines import (
     stacked,
 )
 from slencodings.tables.roles import twins
-from slencodings.tables.rows import Rows
+from slencodings.tables.rows import Rows, with_sum_of_source
 from slencodings.tables.weights import WORTH, add_worth
 
 if TYPE_CHECKING:
@@ -197,7 +203,8 @@ def evidence(rows: Rows, plan: Plan) -> Frame:
     """
     frame, share = stacked_by_label(rows, _worth(rows, plan))
     certain = nw.col(CERTAIN) if plan.certain else nw.lit(0.0)
-    brings = {WORTH: share * nw.col(WORTH), CERTAIN: share * certain, COUNT: share}
+    brings = {WORTH: share * nw.col(WORTH), CERTAIN: share * certain}
+    brings[COUNT] = share * nw.col(SHARE) if rows.averaged else share
     frame = frame.select(
         ITEM,
         nw.when(share > 0).then(nw.col(LABEL)).alias(LABEL),
@@ -214,10 +221,14 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
     K = range(len(rows.labels))
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
     kept += map(prior, K) if rows.priors else []
+    kept += [SHARE] if rows.averaged else []
     if plan.crowd is not None:
-        return add_worth(rows.frame, plan.crowd).select(*kept, WORTH)
+        frame = add_worth(rows.frame, plan.crowd)
+        worth = in_steps(nw.col(WORTH) * nw.col(SHARE)) if rows.averaged else nw.col(WORTH)
+        return frame.select(*kept, worth.alias(WORTH))
     frame = rows.frame.select(
         *kept,
+        *([ANNOTATOR] if rows.averaged else []),
         ((1 - e) * r * (1 - u)).alias(UNIT),  # Eqs. 5, 4 and 11: belief,
         (e + (1 - e) * (u + (1 - r) * (1 - u))).alias(WORTH),  # and doubt
     )
@@ -228,7 +239,23 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
         CERTAIN: nw.when(doubt == 0).then(1.0).otherwise(0.0),
         UNIT: nw.when(answered).then(b if plan.operator == "weighted" else 1.0).otherwise(0.0),
     }
-    return frame.select(*kept, *(brings[name].alias(name) for name in plan.added))
+    frame = frame.with_columns(*(brings[name].alias(name) for name in plan.added))
+    if rows.averaged:
+        frame = _averaged(frame, plan)
+    return frame.select(*kept, *plan.added)
+
+
+def _averaged(frame: Frame, plan: Plan) -> Frame:
+    """What rows bring where the n answers of one annotator are averaged: one n-th of it each.
+
+    Of certain answers the limit is that they alone count, all alike.
+    """
+    parts = {name: nw.col(name) * nw.col(SHARE) for name in plan.added}
+    if plan.certain:
+        frame = with_sum_of_source(frame, CERTAIN, CERTAIN_TOTAL)
+        some = nw.col(CERTAIN) > 0
+        parts[CERTAIN] = nw.when(some).then(1 / nw.col(CERTAIN_TOTAL)).otherwise(0.0)
+    return frame.with_columns(*(part.alias(name) for name, part in parts.items()))
 
 
 def _of_label(rows: Rows, k: int | None, column: str) -> nw.Expr:

@@ -99,7 +99,8 @@ def _sampled(
         # No item is shared, and how common labels are is all there is to see.
         sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
-    return sample, replace(reading, labels=_all_labels(frame, reading), duplicates="all")
+    duplicates = "average" if reading.duplicates == "average" else "all"
+    return sample, replace(reading, labels=_all_labels(frame, reading), duplicates=duplicates)
 
 
 def _all_labels(frame: nw.LazyFrame[Any], reading: Reading) -> Any:

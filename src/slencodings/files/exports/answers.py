@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from slencodings.annotations import counted
 from slencodings.files.exports.fields import is_nothing
 from slencodings.files.exports.load import Json, Name, Object, Record, shown
 from slencodings.tables.roles import find_columns, listed
 
 T = TypeVar("T")
 
+# What the tokens of an answer tell of confidence stands beside what was stated of it.
+BY_TOKENS = "confidence by tokens"
 # The most rows that are made of fewer: beyond, memory is not enough on most machines.
 MOST_ROWS = 10_000_000
 # Text is free if it is longer than any label, or if it hardly ever comes twice.
@@ -52,6 +55,7 @@ class Answer(NamedTuple):
     several : whether more than one could be chosen; None where the tool does not tell
     kind : "choice", or what was given instead of one: "spans", "free text", "a ranking",
         "confidence" in another answer
+    failed : whether it was asked for in vain: it is no vote, and its item stays
     """
 
     annotation: Hashable
@@ -62,6 +66,7 @@ class Answer(NamedTuple):
     options: tuple[Name, ...] | None = None
     several: bool | None = False
     kind: str = "choice"
+    failed: bool = False
 
 
 class Reader(NamedTuple):
@@ -110,7 +115,7 @@ class _Row(NamedTuple):
 
     answer: Answer
     item: Name
-    label: Name
+    label: Name | None
     question: Name | None = None
 
 
@@ -134,10 +139,15 @@ def tabulate(
     sure = _confidence(asked, kinds, confidence, who, question)
     if sure is not None:
         kinds[sure] = "confidence"
-    open = [name for name, kind in kinds.items() if kind == "choice"]
+    open = [
+        name
+        for name, kind in kinds.items()
+        if kind == "choice" and not all(a.failed for a in asked[name])
+    ]
     name, label = _chosen_question(asked, kinds, open, question, who)
     given = asked[name]
-    unused = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] != "choice" and n != sure]
+    used = ("choice", BY_TOKENS)
+    unused = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] not in used and n != sure]
     notes += [f"questions without labels not used: {', '.join(unused)}"] if unused else []
     several = any(a.several or (a.several is None and len(a.labels) > 1) for a in given)
     every = {x for a in given for x in (*a.labels, *(a.options or ()))}
@@ -152,8 +162,12 @@ def tabulate(
         notes.append(f"{name!r} has several labels at once: a yes or no for each of {count}")
     else:
         rows = [_Row(a, a.item, a.labels[0]) for a in given if a.labels]
-        blank = len(given) - len(rows)
+        blank = sum(not a.labels and not a.failed for a in given)
         notes += [f"{blank:,} answers without a label left out"] if blank else []
+        if vain := _in_vain(given) if rows else []:
+            rows += vain
+            items = counted(len({row.item for row in vain}), "item")
+            notes.append(f"{items} without any other answer kept: nothing is known of them")
     columns: dict[str, list[Any]] = {
         "item": [row.item for row in rows],
         "annotator": [row.answer.annotator for row in rows],
@@ -163,6 +177,9 @@ def tabulate(
         stated = {a.annotation: _number(a.labels[0]) for a in asked[sure] if a.labels}
         columns["confidence"] = [stated.get(row.answer.annotation) for row in rows]
         notes.append(f"confidence is the answer to {sure!r}")
+    for other in (n for n, kind in kinds.items() if kind == BY_TOKENS and n != sure):
+        told = {a.annotation: _number(a.labels[0]) for a in asked[other] if a.labels}
+        columns[other] = [told.get(row.answer.annotation) for row in rows]
     if several and label is None:
         columns["question"] = [row.question for row in rows]
     return export(tool, columns, notes, who)
@@ -178,7 +195,8 @@ def export(tool: str, columns: dict[str, list[Any]], notes: Sequence[str], who: 
     for name in ("item", "annotator", "label", "question"):
         if name in columns:
             columns[name] = _alike(columns[name], name, who)
-    order = [n for n in ("item", "annotator", "label", "confidence", "question") if n in columns]
+    first = ("item", "annotator", "label", "confidence", "question")
+    order = [*(name for name in first if name in columns), *columns]
     return Export(tool, {name: columns[name] for name in order}, tuple(notes))
 
 
@@ -254,6 +272,12 @@ def _chosen_question(
         f"{who} has no question {question!r}; there are {listed(list(asked))}. For one label of a "
         "question with several labels at once: question='QUESTION=LABEL'."
     )
+
+
+def _in_vain(given: list[Answer]) -> list[_Row]:
+    """Rows without a label for items of which all answers failed: no vote, and no lost item."""
+    known = {a.item for a in given if a.labels}
+    return [_Row(a, a.item, None) for a in given if a.failed and a.item not in known]
 
 
 def _about(given: list[Answer], label: Name) -> list[_Row]:

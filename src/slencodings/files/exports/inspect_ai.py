@@ -44,12 +44,12 @@ def _sample(
     for scorer, given in object_in(sample, "scores", where).items():
         score = as_object(given, f"the score {scorer!r}", where)
         label = _label(score, where)
-        if label is None or sample.get("error"):
-            left_out[FAILED] += 1
-            continue
         graded = object_in(score, "metadata", where)
         judge = _first(graded.get("model"), output.get("model"), spec.get("model"), scorer)
-        yield Answer((where, scorer), scorer, name, identity(judge, "a model", where), (label,))
+        who, failed = identity(judge, "a model", where), bool(label is None or sample.get("error"))
+        left_out[FAILED] += failed
+        given = () if label is None or failed else (label,)
+        yield Answer((where, scorer), scorer, name, who, given, failed=failed)
 
 
 def _label(score: Object, where: str) -> Name | None:

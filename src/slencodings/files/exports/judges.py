@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from slencodings.files.exports.answers import Answer, Reader
+from slencodings.files.exports.answers import BY_TOKENS, Answer, Reader
 from slencodings.files.exports.fields import identity, is_nothing
 from slencodings.files.exports.load import Json, Name, Object, Record, shown
 
@@ -37,6 +37,7 @@ def _answers(
         label = as_label(given, where)
         if label is None or record.get("error") or record.get("refusal"):
             left_out[FAILED] += 1
+            yield Answer(where, "answer", name, judge, (), failed=True)
             continue
         yield Answer(where, "answer", name, judge, (label,))
         yield from sureness(record, where, name, judge)
@@ -73,7 +74,7 @@ def sureness(record: Object, where: str, item: Name, judge: Name) -> Iterator[An
     if tokens is not None:
         told = (probability(tokens, where),)
         # It is read if it is asked for: what models say and what their tokens tell differ.
-        yield Answer(where, TOKENS, item, judge, told, kind="confidence by tokens")
+        yield Answer(where, TOKENS, item, judge, told, kind=BY_TOKENS)
 
 
 def probability(tokens: Json, where: str) -> float:

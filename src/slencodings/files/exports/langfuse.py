@@ -61,6 +61,7 @@ def _score(row: Object, where: str, left_out: Counter[str], item: str | None) ->
     label = as_label(_value(row), where)
     if label is None:
         left_out[FAILED] += 1
+        yield Answer(where, question, name, None, (), failed=True)
         return
     metadata = row.get("metadata")
     told: Object = metadata if isinstance(metadata, dict) else {}

@@ -56,10 +56,11 @@ def _annotation(
     }
     given = result.get("label")
     label = as_label(as_integer(result.get("score")) if is_nothing(given) else given, where)
+    question = str(_name(row))
     if label is None:
         left_out[FAILED] += 1
+        yield Answer(where, question, name, None, (), failed=True)
         return
-    question = str(_name(row))
     metadata = row.get("metadata")
     told: Object = metadata if isinstance(metadata, dict) else {}
     judge = _judge(row, told, question, where)
