@@ -184,9 +184,9 @@ def test_the_command_line_reads_dates_and_numbers(
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["--time", "wen"], "no column 'wen' for --time; .* Did you mean --time when"),
-        (["--time", "note"], "1 row of 360 have something else in 'note', such as 'noon'"),
-        (["--time", "label"], "360 rows of 360 have something else in 'label', such as 'a'"),
+        (["--time", "wen"], "no column 'wen' of times; .* Did you mean --time when"),
+        (["--time", "note"], "1 row does not fit the others, such as 'noon'"),
+        (["--time", "label"], "'label' must hold times, .* 360 rows do not fit the others, such as 'a'"),
     ],
 )
 def test_a_column_that_is_no_time_is_refused_in_options(
@@ -204,4 +204,4 @@ def test_time_needs_annotators_and_some_times(sle: Sle, tmp_path: Path):
     assert "--time is of what somebody said, and no column says who" in " ".join(run.err.split())
     path.write_text("item,annotator,label,when\n1,ann,a,\n1,bob,b,\n2,ann,a,\n")
     run = sle("reliability", str(path), "--time", "when", "-q")
-    assert "or of numbers; none came in 'when'" in " ".join(run.err.split())
+    assert "'when' must hold times; it is empty" in " ".join(run.err.split())

@@ -284,6 +284,11 @@ def _times(
         raise ValueError(
             f"there is no column {time!r} of times; the columns are {listed(table.names)}.{hint}"
         )
+    if reading.annotator is None and named:
+        raise ValueError(
+            "`time` is of what somebody said, and no column says who annotated. "
+            "Name it: annotator='COLUMN'."
+        )
     if reading.annotator is None:
         return None
     item, annotator = str(reading.item), reading.annotator

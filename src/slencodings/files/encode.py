@@ -319,12 +319,12 @@ def _read(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     if reading.duplicates == "all" and reading.annotator is not None:
         repeated, exact = count_repeated(rows)
         if repeated:
-            about, repeat = ("", "") if exact else ("about ", ", counted on some of the items")
+            about, where = ("", "") if exact else ("about ", ", counted on some of the items")
+            they = f"{about}{counted(repeated, 'row')} repeat{'s' * (repeated == 1)}"
             say(
                 "note",
-                f"{about}{counted(repeated, 'row')} repeat{'s' * (repeated == 1)} an earlier (item, "
-                f"annotator) pair{repeat}; all are kept. --duplicates average|first|last|error "
-                "changes that",
+                f"{they} an earlier (item, annotator) pair{where}; all are kept. "
+                "--duplicates average|first|last|error changes that",
             )
     return Input(crowd, reading, rows)
 
