@@ -13,7 +13,7 @@ import numpy as np
 from slencodings.annotations import by_annotators, counted
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.columns import found_labels, label_column
-from slencodings.tables.engines import LABEL, open_table, small, to_arrays
+from slencodings.tables.engines import LABEL, is_database, open_table, small, to_arrays
 from slencodings.tables.roles import Reading
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS, count_each, learn_crowd
@@ -101,7 +101,8 @@ def _sampled(
         # No item is shared, and how common labels are is all there is to see.
         sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
     say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
-    if frame.implementation.is_duckdb() and not isinstance(cast("object", sample), Mapping):
+    lazy = frame.implementation.is_duckdb() or is_database(frame)
+    if lazy and not isinstance(cast("object", sample), Mapping):
         sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
     return sample, replace(reading, labels=_all_labels(frame, reading), duplicates="all")
