@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL and SQLite: fused there, with the numbers of the arrays, and encoded there."""
+"""Tables in PostgreSQL and SQLite: fused and encoded there, with the numbers of the arrays."""
 
 from collections.abc import Iterator
 from dataclasses import replace

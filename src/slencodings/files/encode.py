@@ -72,6 +72,7 @@ def encode_file(
     *,
     into: str | None = None,
     again: bool = False,
+    by_annotator: bool = False,
     memory: str | None = None,
     save_crowd: str | None = None,
     csv_style: CsvStyle = "plain",
@@ -86,6 +87,8 @@ def encode_file(
     target : a path, or `-` for standard output
     into : a store of evidence to add the annotations to; the opinions are those of all it holds
     again : add them even if they were added before
+    by_annotator : keep sums of each annotator in a store that is begun, so that they can be
+        forgotten: `files.store.forget`
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
     save_crowd : where to keep what was learned
@@ -122,7 +125,7 @@ def encode_file(
         def work(step: Step) -> About:
             job = Job(connection, found, reading, fusing, new, writer, step, say)
             if into is not None:
-                return _add(job, Path(into), again)
+                return _add(job, Path(into), again, by_annotator)
             if kept:
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
@@ -170,7 +173,7 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     return about
 
 
-def _add(job: Job, path: Path, again: bool) -> About:
+def _add(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
@@ -184,14 +187,22 @@ def _add(job: Job, path: Path, again: bool) -> About:
         fusing = replace(fusing, smoothing=known.smoothing)
     given = _read(job, weighing, known)
     rows, found = given.rows, given.reading
+    by_annotator = kept_evidence.check_annotators(known, by_annotator, found, source.name)
     batch = kept_evidence.describe_batch(source.name, given.crowd, found)
     batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
     if known is not None and not again:
         kept_evidence.check_new(known, batch, path)
-    new, smoothing = add_rows(rows, replace(fusing, reading="votes"))
+    apart = kept_evidence.by_annotator(rows) if by_annotator else rows
+    new, smoothing = add_rows(apart, replace(fusing, reading="votes"))
     scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
     store = kept_evidence.with_batch(
-        known, batch, rows, smoothing, scale, given=reading.labels is not None
+        known,
+        batch,
+        rows,
+        smoothing,
+        scale,
+        given=reading.labels is not None,
+        by_annotator=by_annotator,
     )
     job.step("adding", rows.counts["rows"], "rows")
     old = None if known is None else kept_evidence.read_sums(job.connection, path, known)

@@ -62,8 +62,9 @@ def open_table(
     except TypeError:
         raise TypeError(
             "a table must be a pandas, Polars, PyArrow, Dask, Spark or Ibis table, a DuckDB "
-            f"relation or a dict of columns; {type(table).__name__} came. For a file use the command line, "
-            "`sle encode FILE -o OUT`, or read it first: duckdb.sql(\"FROM 'crowd.csv'\")."
+            f"relation or a dict of columns; {type(table).__name__} came. For a file use the "
+            "command line, `sle encode FILE -o OUT`, or read it first: "
+            "duckdb.sql(\"FROM 'crowd.csv'\")."
         ) from None
     if wanted is not None:
         # A relation may have two columns of one name, and a schema may not.
