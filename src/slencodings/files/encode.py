@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files import store as kept_evidence
+from slencodings.files.bucket import check_object, is_address, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
 from slencodings.files.keep import carry
@@ -84,7 +85,7 @@ def encode_file(
     Parameters
     ----------
     source : a file, or a store; several; a folder; a pattern; an address; `-` is standard input
-    target : a path, or `-` for standard output
+    target : a path, an address such as s3://bucket/out.parquet, or `-` for standard output
     into : a store of evidence to add the annotations to; the opinions are those of all it holds
     again : add them even if they were added before
     by_annotator : keep sums of each annotator in a store that is begun, so that they can be
@@ -103,6 +104,9 @@ def encode_file(
         )
     stores = [] if into is None else [into]
     writer = "" if target is None else check_target(target, source, *stores, style=csv_style)
+    remote = target is not None and is_address(target)
+    if remote:
+        check_object(str(target), [source] if isinstance(source, str) else source)
     for store in stores:
         kept_evidence.check_place_of_store(store, source)
     if save_crowd is not None:
@@ -116,11 +120,15 @@ def encode_file(
             *stores,
             *(name for name in (target, save_crowd) if name not in (None, "-")),
         ]:
-            check_place(output, found.files)  # A pattern may stand for what is to be replaced.
+            # A pattern may stand for what is to be replaced.
+            (check_object if is_address(output) else check_place)(output, found.files)
         found, reading = read_tool(found, reading, folder, say)
         kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
+        if remote:
+            (folder / "upload").mkdir()
+            new = folder / "upload" / PurePosixPath(str(target)).name
 
         def work(step: Step) -> About:
             job = Job(connection, found, reading, fusing, new, writer, step, say)
@@ -134,6 +142,8 @@ def encode_file(
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
+        if remote and new is not None:
+            upload(sorted(new.parent.iterdir(), key=lambda file: file == new), str(target))
         if target == "-" and new is not None:
             with new.open("rb") as written:
                 shutil.copyfileobj(written, sys.stdout.buffer)
