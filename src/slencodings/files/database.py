@@ -1,14 +1,14 @@
 """From a table of annotations in a database to opinions, in a file or in another table there.
 
 The database does the work: the same expression as everywhere, through Ibis. A table is written in
-one transaction, so others see the old one or the new one.
+one transaction, so others see the old one or the new one. In PostgreSQL all that is read is of one
+moment, too: what was checked is what is fused.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -83,7 +83,7 @@ def encode_table(
             "that of annotators."
         )
     weighing = choose_weighing(reading, fusing, say)
-    with connected(address) as database, _plain_errors(database):
+    with connected(address) as database, _plain_errors(database), _one_moment(database):
         source = _open(database, table)
         reading = choose_columns(source.columns, reading, learned=not weighing.stated, say=say)
         reading, crowd = typed_labels(reading, source), weighing.crowd
@@ -173,7 +173,10 @@ def _plain_errors(database: Any) -> Generator[None]:
 def _open(database: Any, table: str) -> Any:
     """The table, view or query that was named."""
     if QUERY.match(table):
-        return database.sql(table)
+        # Of a view, which is gone with the connection, a database says the columns and types.
+        query = table.strip().rstrip(";")
+        database.con.execute(f"CREATE TEMPORARY VIEW sle_query AS {query}")
+        return database.table("sle_query", database=None if database.name == "postgres" else "temp")
     schema, _, name = table.rpartition(".")
     there: list[str] = database.list_tables(database=schema or None)
     if name not in there:
@@ -206,7 +209,13 @@ def _write_table(database: Any, opinions: Any, name: str, about: About) -> int:
     opinions.limit(0).to_pyarrow()
     query = database.compile(opinions)
     there = plain in database.list_tables(database=schema or None)
-    with _transaction(database) as run:
+
+    def run(statement: str) -> Any:
+        cursor = database.con.cursor()
+        cursor.execute(statement)
+        return cursor
+
+    with _transaction(database):
         run(f"CREATE TABLE IF NOT EXISTS {ABOUT} (name TEXT PRIMARY KEY, about TEXT)")
         ours = run(f"SELECT name FROM {ABOUT} WHERE name = {literal(name)}").fetchall()
         if there and not ours:
@@ -224,23 +233,27 @@ def _write_table(database: Any, opinions: Any, name: str, about: About) -> int:
 
 
 @contextmanager
-def _transaction(database: Any) -> Generator[Any]:
-    """A function that runs statements, all of which come true at the end, or none."""
-    connection = database.con
-    cursor = connection.cursor()
+def _one_moment(database: Any) -> Generator[None]:
+    """Read everything as it is now, whoever writes meanwhile; SQLite can do so for a query only."""
+    if database.name != "postgres":
+        yield
+        return
+    with database.con.transaction():
+        database.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
 
-    def run(statement: str) -> Any:
-        cursor.execute(statement)
-        return cursor
 
-    if isinstance(connection, sqlite3.Connection):
-        run("BEGIN IMMEDIATE")
+@contextmanager
+def _transaction(database: Any) -> Generator[None]:
+    """What is done to the database comes true at the end, or not at all."""
+    if database.name == "postgres":
+        with database.con.transaction():
+            yield
+        return
+    database.con.execute("BEGIN IMMEDIATE")
     try:
-        yield run
+        yield
     except BaseException:
-        connection.rollback()
+        database.con.rollback()
         raise
-    else:
-        connection.commit()
-    finally:
-        cursor.close()
+    database.con.commit()

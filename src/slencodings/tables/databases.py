@@ -1,7 +1,8 @@
 """Tables in databases, through Ibis: expressions as SQL that all of them know.
 
 narwhals writes them for DuckDB. PostgreSQL makes no number of a truth value and stops where one is
-too small to be written; SQLite has no NaN. So what they do not know is replaced before it is sent.
+too small to be written; SQLite has no NaN and divides whole numbers without a rest. So what they do
+not know is replaced before it is sent.
 """
 
 from __future__ import annotations
@@ -32,8 +33,11 @@ def portable(table: Any) -> Any:
             if isinstance(node, ops.Exp):
                 least, nothing = (ops.Literal(x, dtype="float64") for x in (_LEAST_LOGARITHM, 0.0))
                 return ops.IfElse(ops.Less(node.arg, least), nothing, node)
-        if name == "sqlite" and isinstance(node, ops.IsNan):
-            return ops.Literal(False, dtype="boolean")
+        if name == "sqlite":
+            if isinstance(node, ops.IsNan):
+                return ops.Literal(False, dtype="boolean")
+            if isinstance(node, ops.Divide) and node.left.dtype.is_integer():
+                return ops.Divide(ops.Cast(node.left, to="float64"), node.right)
         return node
 
     return table.op().replace(known).to_expr()

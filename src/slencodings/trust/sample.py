@@ -31,7 +31,7 @@ def sample_items(
 
     So each annotator keeps about `per_annotator` items, or all if they have fewer, and busy ones
     `share` of theirs. Whether an item is taken depends on its place among the sorted items and on
-    the seed alone: the sample is the same in every engine and for any order or partition of rows.
+    the seed alone: the sample is the same in every engine but SQLite, for any order of rows.
 
     Parameters
     ----------
