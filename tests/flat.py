@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from slencodings.files import crowd, encode, spark
+from slencodings.files import crowd, database, encode, spark
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import Reading
 
@@ -36,3 +36,10 @@ def encode_on_spark(source: Any, target: str, **options: Any) -> dict[str, Any]:
 def read_crowd(source: Any, **options: Any) -> crowd.Crowd:
     reading, _, rest = values(options)
     return crowd.read_crowd(source, reading, **rest)
+
+
+def encode_in_database(
+    address: str, table: str, target: str | None = None, **options: Any
+) -> dict[str, Any]:
+    reading, fusing, rest = values(options)
+    return database.encode_table(address, table, target, reading, fusing, **rest)

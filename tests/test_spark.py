@@ -714,23 +714,35 @@ def test_the_entry_says_errors_in_one_line_and_fails(tmp_path: Path) -> None:
 
 
 def test_a_stream_in_small_batches_adds_up_in_a_store(spark: Any, tmp_path: Path) -> None:
+    """Also where files come late, and where a batch that was written is lost and comes again."""
+    from pyspark.errors import StreamingQueryException
+
     parts = [{k: v[i : i + 16] for k, v in crowd_table().items()} for i in (0, 16, 32)]
-    store = str(tmp_path / "store")
+    store, tried = str(tmp_path / "store"), list[int]()
 
     # The same as in docs/cluster.md.
     def add(batch: Any, number: int) -> None:
         evidence = fuse_table(batch, **NAMED, **NUMBERS, labels=LABELS, form="evidence")
         # A batch that is tried again replaces its own evidence, so none counts twice.
         evidence.write.mode("overwrite").parquet(f"{store}/batch={number}")
+        tried.append(number)
+        if tried == [0, 1]:
+            raise RuntimeError("lost before Spark knows that it is written")
 
-    for part, columns in enumerate(parts):
-        write(tmp_path / f"in/{part}.parquet", columns)
-        if part == 1:
-            continue  # so that the second run finds two files
+    def run() -> None:
         stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
         stream = stream.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
         query = stream.writeStream.foreachBatch(add).trigger(availableNow=True)
         query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+
+    write(tmp_path / "in/1.parquet", parts[1])
+    run()
+    for late in (2, 0):
+        write(tmp_path / f"in/{late}.parquet", parts[late])
+    with pytest.raises(StreamingQueryException, match="lost before Spark knows"):
+        run()
+    run()
+    assert tried == [0, 1, 1, 2]
     assert len(list((tmp_path / "store").glob("batch=*"))) == 3
     found = fuse_evidence(spark.read.parquet(store), labels=LABELS)
     assert_fused_alike(found, fuse_table(pl.LazyFrame(crowd_table()), **NAMED, **NUMBERS))

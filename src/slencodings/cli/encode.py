@@ -22,6 +22,9 @@ def encode(
     target: o.Out = None,
     into: o.Into = None,
     again: o.Again = False,
+    by_annotator: o.ByAnnotator = False,
+    table: o.FromTable = None,
+    into_table: o.IntoTable = None,
     engine: o.OnEngine = "duckdb",
     master: o.Master = None,
     patience: o.Patience = None,
@@ -53,7 +56,9 @@ def encode(
     added to evidence that is kept, and opinions are of all that is in it; it may itself be IN.
     With --pairwise, rows compare two, and OUT has the better and the other of every pair.
     """
-    _check_output(target, into, again)
+    database = _is_database(source, table, into_table)
+    if not database:
+        _check_output(target, into, {"--again": again, "--by-annotator": by_annotator})
     if scores is not None and pairwise is None:
         raise typer.BadParameter("it is for `--pairwise LEFT,RIGHT,WINNER`.", param_hint="--scores")
     if pairwise is not None:
@@ -76,24 +81,23 @@ def encode(
                 say=say,
             )
         return
-    _check_engine(
-        engine,
-        {"--master": master, "--patience": patience},
-        {
-            "--form": form if form in ("lists", "weights") else None,
-            "--format": None if reading.format in o.TABLES else reading.format,
-            "--question": reading.question,
-            "--encoding": reading.encoding,
-            "--sheet": reading.sheet,
-            "--into": into,
-            "--memory": memory,
-            "--csv-style": csv_style if csv_style != "plain" else None,
-            "--keep": keep,
-            "--partition-by": partition_by,
-            "--merge-case": reading.merge_case,
-            "--save-crowd": save_crowd,
-        },
-    )
+    alone = {
+        "--form": form if form in ("lists", "weights") else None,
+        "--format": None if reading.format in o.TABLES else reading.format,
+        "--question": reading.question,
+        "--encoding": reading.encoding,
+        "--sheet": reading.sheet,
+        "--into": into,
+        "--memory": memory,
+        "--keep": keep,
+        "--partition-by": partition_by,
+        "--merge-case": reading.merge_case or None,
+        "--save-crowd": save_crowd,
+    }
+    style = {"--csv-style": csv_style if csv_style != "plain" else None}
+    _check_engine(engine, {"--master": master, "--patience": patience}, alone | style)
+    if database:
+        _refuse(alone | {"--engine": None if engine == "duckdb" else engine}, "a database")
     from slencodings.tables.fuse import Fusing
 
     fusing = Fusing(
@@ -108,7 +112,20 @@ def encode(
     )
     _check_weighing(reading, fusing, {"--save-crowd": save_crowd, "--seed": seed})
     with notes(quiet, verbose) as (say, progress):
-        if engine == "spark" and target is not None:
+        if database and table is not None:
+            from slencodings.files.database import encode_table
+
+            about = encode_table(
+                source[0],
+                table,
+                target,
+                reading,
+                fusing,
+                into_table=into_table,
+                csv_style=csv_style,
+                say=say,
+            )
+        elif engine == "spark" and target is not None:
             from slencodings.files.spark import PATIENCE, encode_files
 
             patience = PATIENCE if patience is None else patience
@@ -125,6 +142,7 @@ def encode(
                 fusing,
                 into=into,
                 again=again,
+                by_annotator=by_annotator,
                 memory=memory,
                 save_crowd=save_crowd,
                 csv_style=csv_style,
@@ -157,7 +175,7 @@ def _check_weighing(reading: Reading, fusing: Fusing, learning: Mapping[str, obj
         )
 
 
-def _check_output(target: str | None, into: str | None, again: bool) -> None:
+def _check_output(target: str | None, into: str | None, of_stores: dict[str, bool]) -> None:
     """Refuse to read a file for nothing."""
     if target is None and into is None:
         raise typer.BadParameter(
@@ -165,8 +183,28 @@ def _check_output(target: str | None, into: str | None, again: bool) -> None:
             "neither came.",
             param_hint="--output",
         )
-    if again and into is None:
-        raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint="--again")
+    for option, asked in of_stores.items():
+        if asked and into is None:
+            raise typer.BadParameter("it is for `--into STORE.parquet`.", param_hint=option)
+
+
+def _is_database(source: list[str], table: str | None, into_table: str | None) -> bool:
+    """Whether annotations are in a database; options of one are refused where there is none."""
+    from slencodings.files.database import is_database
+
+    found = [name for name in source if is_database(name)]
+    for option, value in {"--table": table, "--into-table": into_table}.items():
+        if value is not None and not found:
+            raise typer.BadParameter(
+                "it is for a database, postgresql://... or sqlite:///FILE.", param_hint=option
+            )
+    if found and (table is None or len(source) > 1):
+        came = f"{len(source)} inputs came" if len(source) > 1 else "no table came"
+        raise typer.BadParameter(
+            f"one table of one database is read, `--table annotations`; {came}.",
+            param_hint="--table",
+        )
+    return bool(found)
 
 
 def _refuse(given: Mapping[str, object], other: str) -> None:
@@ -189,6 +227,16 @@ def _check_engine(engine: Engine, spark: Mapping[str, object], alone: Mapping[st
                 f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out.",
                 param_hint=option,
             )
+
+
+def forget(
+    store: o.StoreFile, annotator: o.Forgotten, quiet: o.Quiet = False, verbose: o.Verbose = False
+) -> None:
+    """Take annotators out of a store of evidence, as if they had never been in it."""
+    with notes(quiet, verbose) as (say, _):
+        from slencodings.files.forget import forget as take_out
+
+        take_out(store, annotator, say)
 
 
 command = o.as_command(

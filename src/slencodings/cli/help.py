@@ -12,8 +12,9 @@ _GROUPS = {
     "Columns": "item annotator label confidence",
     "Reading": "uncertainty reliability feature_item keep partition_by values format question "
     "encoding sheet confidence_scale labels ordered multi pairwise merge_case missing duplicates "
-    "csv_style",
-    "Fusing": "form save_crowd smoothing prior_weight operator again scores",
+    "csv_style table",
+    "Fusing": "form save_crowd smoothing prior_weight operator again by_annotator scores "
+    "into_table",
     "Training": "objective encoder rounds test",
     "Scoring": "folds bootstrap alignment epsilon groups",
     "Running": "seed quiet verbose engine memory master patience",
@@ -34,6 +35,7 @@ SUMMARIES = {
     "report": "Make one page to look at: what is known, and what to do.",
     "train": "Train a model on the opinions of a crowd.",
     "evaluate": "Score a trained model against a crowd it has not seen.",
+    "forget": "Take an annotator out of evidence that is kept.",
     "demo": "Tell the whole story on handwritten digits.",
 }
 # Two of each verb.
@@ -64,6 +66,10 @@ EXAMPLES = {
     "evaluate": (
         "sle evaluate crowd.csv --features X.npz --model model.safetensors",
         "sle evaluate crowd.csv --features X.npz --model model.safetensors --gold truth.csv",
+    ),
+    "forget": (
+        "sle encode crowd.csv --into store.parquet --by-annotator",
+        "sle forget store.parquet --annotator ann",
     ),
     "demo": ("sle demo", "sle demo --save crowd.csv --report page.html"),
 }

@@ -14,6 +14,7 @@ import typer
 from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, groups, reliability, report, triage
 from slencodings.cli.encode import command as encode
+from slencodings.cli.encode import forget
 from slencodings.cli.help import SUMMARIES, Grouped
 from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
@@ -49,7 +50,8 @@ def options(version: Version = False) -> None:
     """Options before the verb."""
 
 
-for verb in (encode, compare, reliability, groups, triage, panel, report, train, evaluate):
+VERBS = (encode, forget, compare, reliability, groups, triage, panel, report, train, evaluate)
+for verb in VERBS:
     app.command(cls=Grouped, short_help=SUMMARIES.get(verb.__name__))(verb)
 
 

@@ -141,7 +141,7 @@ In = Annotated[
         metavar="IN",
         help="CSV, TSV, Parquet, JSONL or .xlsx, also gzipped, or a tool's export; several, a "
         "folder (day=1/ and the like become columns), 'pattern/*.parquet', s3://...; - is standard "
-        "input.",
+        "input. Or a database, postgresql://... or sqlite:///FILE, with --table.",
     ),
 ]
 Out = Annotated[
@@ -161,6 +161,18 @@ Into = Annotated[
         help="Add the annotations to the evidence kept there, or begin it; what was added before "
         "is not read again. Smoothing, confidence scale, labels and crowd stay as it was begun.",
     ),
+]
+FromTable = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="NAME|SELECT",
+        help="The table or view of a database that has the annotations, or a query for them.",
+    ),
+]
+IntoTable = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Write opinions to this table of the same database."),
 ]
 Keep = Annotated[
     str | None,
@@ -193,6 +205,20 @@ Patience = Annotated[
     typer.Option(min=0, help="Seconds to wait for workers of Spark.  [default: 120]"),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Add even what was added before.")]
+ByAnnotator = Annotated[
+    bool,
+    typer.Option(
+        "--by-annotator",
+        help="Begin the store with sums of each annotator, who can then be forgotten: sle forget.",
+    ),
+]
+StoreFile = Annotated[
+    str, typer.Argument(metavar="STORE.parquet", help="Evidence kept with --by-annotator.")
+]
+Forgotten = Annotated[
+    list[str],
+    typer.Option("--annotator", metavar="NAME", help="Who is forgotten; may be repeated."),
+]
 RowsOut = Annotated[
     str | None,
     typer.Option(

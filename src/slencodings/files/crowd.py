@@ -152,7 +152,8 @@ def read_crowd(
             table = scan(connection, found, asked.format)
             groups = None if group is None else _groups(table, reading.annotator, group, a)
             times = None
-            if when is not None and when not in [name for _, name in reading.wanted]:
+            # What is found by its name may have another role; what was named must hold times.
+            if when is not None and (time is not True or when not in dict(reading.wanted).values()):
                 times = _times(table, when, asked.item, reading, a, named=time is not True, say=say)
             by_source = None
             if sources is not None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from slencodings import __version__
@@ -20,6 +20,7 @@ from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files import store as kept_evidence
 from slencodings.files.beside import BESIDE
+from slencodings.files.bucket import check_object, is_address, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
 from slencodings.files.keep import carry
@@ -77,6 +78,7 @@ def encode_file(
     *,
     into: str | None = None,
     again: bool = False,
+    by_annotator: bool = False,
     memory: str | None = None,
     save_crowd: str | None = None,
     csv_style: CsvStyle = "plain",
@@ -89,9 +91,11 @@ def encode_file(
     Parameters
     ----------
     source : a file, or a store; several; a folder; a pattern; an address; `-` is standard input
-    target : a path, or `-` for standard output
+    target : a path, an address such as s3://bucket/out.parquet, or `-` for standard output
     into : a store of evidence to add the annotations to; the opinions are those of all it holds
     again : add them even if they were added before
+    by_annotator : keep sums of each annotator in a store that is begun, so that they can be
+        forgotten: `files.store.forget`
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
     save_crowd : where to keep what was learned
@@ -107,13 +111,15 @@ def encode_file(
             "Pass a target, or into='store.parquet'."
         )
     stores = [] if into is None else [into]
-    writer = ""
+    writer, remote = "", target is not None and is_address(target)
     if partition_by:
         _check_parts(target, into, csv_style)
         reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
         writer = check_folder(str(target), source)
     elif target is not None:
         writer = check_target(target, source, *stores, style=csv_style)
+    if remote:
+        check_object(str(target), [source] if isinstance(source, str) else source)
     for store in stores:
         kept_evidence.check_place_of_store(store, source)
     if save_crowd is not None:
@@ -125,16 +131,20 @@ def encode_file(
         found = locate(connection, source, folder)
         files = (None if partition_by else target, save_crowd)
         for output in [*stores, *(name for name in files if name not in (None, "-"))]:
-            check_place(output, found.files)  # A pattern may stand for what is to be replaced.
+            # A pattern may stand for what is to be replaced.
+            (check_object if is_address(output) else check_place)(output, found.files)
         found, reading = read_tool(found, reading, folder, say)
         kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
         # Not straight to standard output, which would show half of what then fails.
         new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
+        if remote:
+            (folder / "upload").mkdir()
+            new = folder / "upload" / PurePosixPath(str(target)).name
 
         def work(step: Step) -> About:
             job = Job(connection, found, reading, fusing, new, writer, step, say, partition_by)
             if into is not None:
-                return _add(job, Path(into), again)
+                return _add(job, Path(into), again, by_annotator)
             if kept:
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
@@ -143,6 +153,8 @@ def encode_file(
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
+        if remote and new is not None:
+            upload(sorted(new.parent.iterdir(), key=lambda file: file == new), str(target))
         if target == "-" and new is not None:
             with new.open("rb") as written:
                 shutil.copyfileobj(written, sys.stdout.buffer)
@@ -205,7 +217,7 @@ def _check_parts(target: str | None, into: str | None, style: CsvStyle) -> None:
         )
 
 
-def _add(job: Job, path: Path, again: bool) -> About:
+def _add(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
@@ -219,14 +231,22 @@ def _add(job: Job, path: Path, again: bool) -> About:
         fusing = replace(fusing, smoothing=known.smoothing)
     given = _read(job, weighing, known)
     rows, found = given.rows, given.reading
+    by_annotator = kept_evidence.check_annotators(known, by_annotator, found, source.name)
     batch = kept_evidence.describe_batch(source.name, given.crowd, found)
     batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
     if known is not None and not again:
         kept_evidence.check_new(known, batch, path)
-    new, smoothing = add_rows(rows, replace(fusing, reading="votes"))
+    apart = kept_evidence.by_annotator(rows) if by_annotator else rows
+    new, smoothing = add_rows(apart, replace(fusing, reading="votes"))
     scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
     store = kept_evidence.with_batch(
-        known, batch, rows, smoothing, scale, given=reading.labels is not None
+        known,
+        batch,
+        rows,
+        smoothing,
+        scale,
+        given=reading.labels is not None,
+        by_annotator=by_annotator,
     )
     job.step("adding", rows.counts["rows"], "rows")
     old = None if known is None else kept_evidence.read_sums(job.connection, path, known)

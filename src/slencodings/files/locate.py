@@ -19,13 +19,13 @@ import duckdb
 from slencodings.choices import TableFormat
 from slencodings.files import exports
 from slencodings.files.beside import tells_about_others
+from slencodings.files.bucket import ADDRESS, objects
 from slencodings.files.readable import WORKBOOKS, readable
 from slencodings.progress import Say
 from slencodings.tables.roles import Reading, nearest
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
-ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 # The extension of DuckDB for each kind of address, without which it does not know them.
 EXTENSIONS = {
     scheme: extension
@@ -279,9 +279,12 @@ def _addresses(connection: Connection, name: str) -> list[str]:
             f"{name!r} cannot be reached: {why}. Check the address, and that its credentials are "
             "where DuckDB (CREATE PERSISTENT SECRET) or fsspec (environment) look for them."
         ) from error
-    if not found:
+    files: list[str] = [file for (file,) in found]
+    if not glob.has_magic(name) and not name.lower().removesuffix(".gz").endswith(SUFFIXES):
+        with suppress(ImportError):  # A folder, of which DuckDB says nothing or its name.
+            files = objects(name, SUFFIXES) or files
+    if not files:
         raise FileNotFoundError(f"there is no file {name!r}.")
-    files = [file for (file,) in found]
     return [f for f in files if f == name or not tells_about_others(PurePath(f).name)]
 
 

@@ -13,7 +13,9 @@ that is all it takes to go on, and annotations that were added once are never re
 
 So both readings of a learned crowd come out of a store, which is begun with it.
 
-Sums do not know who said what: an annotator who says the same in two batches is counted twice.
+Sums do not know who said what: an annotator who says the same in two batches is counted twice. A
+store may be begun with the sums of each annotator, in a column of that name: then it is larger, and
+annotators can be forgotten.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from slencodings.files.weigh import Weighing, choose_weighing
 from slencodings.files.write import check_place, literal
 from slencodings.progress import Say
 from slencodings.tables.columns import natural
-from slencodings.tables.engines import ITEM, LABEL, Frame, some
+from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, Frame, some
 from slencodings.tables.fuse import USUAL_WEIGHT, Fusing
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows
@@ -50,9 +52,9 @@ from slencodings.trust.crowd import Crowd
 from slencodings.trust.stored import crowd_from_json, crowd_to_dict, load_crowd
 
 # The kind of store that this version writes, and the newest that it reads. The first kind is like
-# it, but for crowds: these were learned otherwise.
-KIND = 2
-COLUMNS = ["item", "label", "evidence", "dogmatic", "annotations"]
+# it, but for crowds: these were learned otherwise. The third has sums by annotator.
+KIND, BY_ANNOTATOR = 2, 3
+SUMS = ["evidence", "dogmatic", "annotations"]
 
 # What is known of a batch: name, rows, hash, when, and how it was read.
 Batch: TypeAlias = dict[str, Any]
@@ -68,6 +70,8 @@ class Store(NamedTuple):
     labels : all so far; no others may come if they are `fixed`
     crowd : `crowd_to_dict`, or None where annotations are weighed as stated
     batches : what was added: name, rows, hash, when, and the columns of it by role
+    by_annotator : whether sums are kept for each annotator
+    forgotten : how many annotations were added and taken out again
     """
 
     item: str
@@ -77,17 +81,21 @@ class Store(NamedTuple):
     fixed: bool
     crowd: dict[str, Any] | None
     batches: list[Batch]
+    by_annotator: bool = False
+    forgotten: float = 0.0
 
     def about(self) -> dict[str, Any]:
         """The whole value, for the metadata of the file."""
-        kind = {"store": KIND, "version": __version__, "operator": "cumulative"}
+        number = BY_ANNOTATOR if self.by_annotator else KIND
+        kind = {"store": number, "version": __version__, "operator": "cumulative"}
         return kind | {"prior_weight": self.prior_weight} | self._asdict()
 
     def in_words(self) -> str:
         """How much there is, in words."""
         rows, n = sum(batch["rows"] for batch in self.batches), len(self.batches)
         batches = f"{n:,} batch{'es' * (n > 1)}"
-        return f"{counted(rows, 'row')} in {batches}, {counted(len(self.labels), 'label')}"
+        text = f"{counted(rows, 'row')} in {batches}, {counted(len(self.labels), 'label')}"
+        return text + (f", {self.forgotten:,g} annotations forgotten" if self.forgotten else "")
 
     @property
     def learned(self) -> Crowd | None:
@@ -100,10 +108,20 @@ class Store(NamedTuple):
         return USUAL_WEIGHT if self.crowd is None else float(self.crowd["prior_weight"])
 
     @property
-    def columns(self) -> list[str]:
-        """The columns of the sums."""
+    def keys(self) -> list[str]:
+        """The columns that say whose sums they are."""
+        return ["item", "annotator", "label"] if self.by_annotator else ["item", "label"]
+
+    @property
+    def sums(self) -> list[str]:
+        """The columns that are added up."""
         tells = self.crowd is not None and self.crowd["model"] is not None
-        return [*COLUMNS, "log_likelihood"] if tells else COLUMNS
+        return [*SUMS, "log_likelihood"] if tells else SUMS
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns."""
+        return [*self.keys, *self.sums]
 
 
 def check_place_of_store(store: str, source: str | Sequence[str]) -> None:
@@ -157,8 +175,8 @@ def open_store(connection: Connection, path: Path) -> Store | None:
         about = metadata(connection, path)
         if about.get("store") == 1 and about.get("trust") is None:
             about |= {"store": KIND, "crowd": None}
-        if about.get("store") == KIND:
-            store = Store(**{name: about[name] for name in Store._fields})
+        if about.get("store") in (KIND, BY_ANNOTATOR):
+            store = Store(**{name: about[name] for name in Store._fields if name in about})
             # All of it, so that damage is not met in the middle and taken for that of new rows.
             whole = f"bit_xor(hash({', '.join(store.columns)}))"
             read_sums(connection, path, store).aggregate(whole).fetchall()
@@ -175,8 +193,8 @@ def open_store(connection: Connection, path: Path) -> Store | None:
         )
     raise ValueError(
         f"{path.name} is a store of kind {about['store']}, written by slencodings "
-        f"{about['version']}; slencodings {__version__} knows kind {KIND}, and kind 1 if nothing "
-        "was learned. Nothing was changed. Install the version that wrote it."
+        f"{about['version']}; slencodings {__version__} knows kinds {KIND} and {BY_ANNOTATOR}, "
+        "and kind 1 if nothing was learned. Nothing was changed. Install the version that wrote it."
     )
 
 
@@ -190,28 +208,54 @@ def add(
     connection: Connection, old: Relation | None, new: Frame, name: str, store: Store
 ) -> Relation:
     """The sums of a store and of new annotations, which `add_rows` gave, added up."""
-    ours = [ITEM, LABEL, f"{store.prior_weight!r}::DOUBLE * {WORTH}", CERTAIN, COUNT, LIKELIHOOD]
-    pairs = zip(ours, store.columns, strict=False)
+    whose = [f"{ITEM}.item", f"{ITEM}.who"] if store.by_annotator else [ITEM]
+    sums = [f"{store.prior_weight!r}::DOUBLE * {WORTH}", CERTAIN, COUNT, LIKELIHOOD]
+    pairs = zip([*whose, LABEL, *sums], store.columns, strict=False)
     relation = new.to_native().project(", ".join(f"{x} AS {column}" for x, column in pairs))
     if old is not None:
-        _check_items(old, relation, name)
-        sums = ", ".join(f"sum({column}) AS {column}" for column in store.columns[2:])
-        relation = old.union(relation).aggregate(f"item, label, {sums}", "item, label")
+        _check_types(old, relation, name)
+        keys, sums = ", ".join(store.keys), ", ".join(f"sum({n}) AS {n}" for n in store.sums)
+        relation = old.union(relation).aggregate(f"{keys}, {sums}", keys)
     relation.create("evidence")
-    # An item that nobody labelled has a row without label, until somebody does.
-    labelled = "SELECT item FROM evidence WHERE label IS NOT NULL"
-    connection.execute(f"DELETE FROM evidence WHERE label IS NULL AND item IN ({labelled})")
+    if not store.by_annotator:
+        # An item that nobody labelled has a row without label, until somebody does. Of those who
+        # may be forgotten each keeps theirs.
+        labelled = "SELECT item FROM evidence WHERE label IS NOT NULL"
+        connection.execute(f"DELETE FROM evidence WHERE label IS NULL AND item IN ({labelled})")
     return connection.table("evidence")
 
 
-def _check_items(old: Relation, relation: Relation, name: str) -> None:
-    kept, came = str(old.types[0]), str(relation.types[0])
-    if _family(kept) != _family(came):
-        # DuckDB would make 1 and "1" the same item.
+def by_annotator(rows: Rows) -> Rows:
+    """Rows of which each annotator's are added up apart: an item is then one of an annotator."""
+    whose = f"struct_pack(item := {ITEM}, who := {ANNOTATOR}) AS {ITEM}"
+    relation = rows.frame.to_native().project(f"{whose}, * EXCLUDE ({ITEM})")
+    return rows._replace(frame=nw.from_native(relation))
+
+
+def check_annotators(store: Store | None, wanted: bool, reading: Reading, name: str) -> bool:
+    """Whether sums are kept for each annotator, as the store was begun; then there must be some."""
+    if wanted and store is not None and not store.by_annotator:
         raise ValueError(
-            f"items must be of the type they have in the store, {kept}; {came} came from {name}. "
-            "Write them alike, for example all as CSV."
+            "sums of this store are of all annotators together, and cannot be told apart; "
+            "by_annotator=True came. Leave it out, or begin another store with it."
         )
+    kept = wanted if store is None else store.by_annotator
+    if kept and reading.annotator is None:
+        raise ValueError(
+            f"sums of each annotator need to know who annotated; no column of {name} looks like "
+            "it. Name it: annotator='COLUMN'."
+        )
+    return kept
+
+
+def _check_types(old: Relation, relation: Relation, name: str) -> None:
+    for role, kept, came in zip(old.columns, old.types, relation.types, strict=True):
+        if role in ("item", "annotator") and _family(str(kept)) != _family(str(came)):
+            # DuckDB would make 1 and "1" the same item.
+            raise ValueError(
+                f"{role}s must be of the type they have in the store, {kept}; {came} came from "
+                f"{name}. Write them alike, for example all as CSV."
+            )
 
 
 def _family(type: str) -> str:
@@ -221,7 +265,7 @@ def _family(type: str) -> str:
 
 def as_rows(sums: Relation, store: Store) -> Rows:
     """The sums as rows that `fuse_rows` fuses."""
-    theirs = ["item", "label", f"evidence / {store.prior_weight!r}", *store.columns[3:]]
+    theirs = ["item", "label", f"evidence / {store.prior_weight!r}", *store.sums[1:]]
     ours = [ITEM, LABEL, WORTH, CERTAIN, COUNT, LIKELIHOOD]
     named = ", ".join(f"{x} AS {column}" for x, column in zip(theirs, ours, strict=False))
     frame = nw.from_native(sums.project(named))
@@ -343,6 +387,7 @@ def with_batch(
     scale: Any,
     *,
     given: bool,
+    by_annotator: bool = False,
 ) -> Store:
     """What is known of a store once a batch is in it; `given` are labels that somebody named."""
     labels = labels_to_keep(store, rows.labels, given)
@@ -356,7 +401,8 @@ def with_batch(
         )
     fixed = given or rows.soft or rows.crowd is not None
     crowd = None if rows.crowd is None else crowd_to_dict(rows.crowd)
-    return Store(batch["columns"]["item"], smoothing, scale, labels, fixed, crowd, [batch])
+    item = batch["columns"]["item"]
+    return Store(item, smoothing, scale, labels, fixed, crowd, [batch], by_annotator)
 
 
 def check_roles(store: Store, reading: Reading, name: str) -> None:

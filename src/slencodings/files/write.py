@@ -82,7 +82,8 @@ def check_target(
     check_style(style, path.suffix.lower())
     if suffix == ".xlsx":
         check_workbook()
-    check_place(target, source, *others)
+    if "://" not in target:  # Whether an object can be there is asked elsewhere.
+        check_place(target, source, *others)
     return style if style != "plain" else WRITERS[suffix] + ", COMPRESSION gzip" * packed
 
 

@@ -30,7 +30,7 @@ def make_page(
     """Read a crowd and write the page about it; `settings` go to `summarise`."""
     check_page(page, read.source)
     chart_library()
-    crowd = read(gold, [*([text] if text else []), *show], scored, time or True)
+    crowd = read(gold, [*([text] if text else []), *show], scored, time=time or True)
     found = summarise(
         crowd.annotations,
         text=(text, crowd.fields[text]) if text else None,

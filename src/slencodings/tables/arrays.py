@@ -23,6 +23,7 @@ from slencodings.tables.engines import (
     STATED,
     UNCERTAINTY,
     Frame,
+    is_database,
     is_spark,
     look_up,
     open_table,
@@ -151,7 +152,7 @@ def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:
 
 
 def _in_memory(table: Any) -> Any:
-    """Rows of Dask and Spark, collected: they keep no order that could be numbered."""
+    """Rows of Dask, Spark and databases, collected: they keep no order that could be numbered."""
     if isinstance(table, Mapping):
         return cast("Any", table)
     frame: Any = nw.from_native(table, pass_through=True)
@@ -160,7 +161,8 @@ def _in_memory(table: Any) -> Any:
     lazy = cast("Frame", frame)
     if lazy.implementation.is_dask():
         return lazy.collect().to_native()
-    return lazy.collect("pyarrow").to_native() if is_spark(lazy) else table
+    elsewhere = is_spark(lazy) or is_database(lazy)
+    return lazy.collect("pyarrow").to_native() if elsewhere else table
 
 
 def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:

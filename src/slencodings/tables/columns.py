@@ -23,6 +23,7 @@ from slencodings.tables.engines import (
     ROW,
     STATED,
     Frame,
+    distinct,
     is_missing,
     kind_of,
     numbered,
@@ -245,7 +246,7 @@ def label_column(
 
 def found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
     """The labels that occur, in their order."""
-    values = small(frame.select(LABEL).unique())[LABEL]
+    values = small(distinct(frame.select(LABEL)))[LABEL]
     found = [v for v in values if v is not None and v == v]
     if not found:
         raise ValueError(

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 import narwhals as nw
 import numpy as np
 
+from slencodings.tables import databases
 from slencodings.tables.roles import check_names
 
 Frame: TypeAlias = nw.LazyFrame[Any]
@@ -63,9 +64,10 @@ def open_table(
         frame: nw.DataFrame[Any] | Frame = nw.from_native(table)
     except TypeError:
         raise TypeError(
-            "a table must be a pandas, Polars, PyArrow, Dask or Spark table, a DuckDB relation or "
-            f"a dict of columns; {type(table).__name__} came. For a file use the command line, "
-            "`sle encode FILE -o OUT`, or read it first: duckdb.sql(\"FROM 'crowd.csv'\")."
+            "a table must be a pandas, Polars, PyArrow, Dask, Spark or Ibis table, a DuckDB "
+            f"relation or a dict of columns; {type(table).__name__} came. For a file use the "
+            "command line, `sle encode FILE -o OUT`, or read it first: "
+            "duckdb.sql(\"FROM 'crowd.csv'\")."
         ) from None
     if wanted is not None:
         # A relation may have two columns of one name, and a schema may not.
@@ -74,6 +76,8 @@ def open_table(
         if is_spark(frame):
             _check_dots(names)
         frame = frame.select(*names)
+    if is_database(frame):
+        return frame.lazy(), lambda result, about: databases.portable(result.to_native())
     if isinstance(frame, nw.LazyFrame):
         return frame, lambda result, about: result.to_native()
     if frame.implementation.is_polars():
@@ -214,6 +218,7 @@ def to_arrays(frame: Frame) -> dict[str, Any]:
     if frame.implementation.is_duckdb():
         arrays = frame.to_native().fetchnumpy()
         return {name: _unmasked(values) for name, values in arrays.items()}
+    frame = nw.from_native(databases.portable(frame.to_native())) if is_database(frame) else frame
     eager = frame.collect()
     arrays = {name: eager[name].to_numpy() for name in eager.columns}
     return {k: v.astype(object) if v.dtype.kind in "TU" else v for k, v in arrays.items()}
@@ -255,7 +260,7 @@ def look_up(frame: Frame, column: str, mapping: Mapping[Any, float], name: str) 
 
 def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -> Frame:
     """The frame with other values in a column of names."""
-    if is_spark(frame) or frame.implementation.is_polars():
+    if is_spark(frame) or is_database(frame) or frame.implementation.is_polars():
         known = {column: old, "sle_new": new}
         return join_known(frame, [column], known).drop(column).rename({"sle_new": column})
     return frame.with_columns(nw.col(column).replace_strict(old, new, default=None))
@@ -264,6 +269,23 @@ def renamed(frame: Frame, column: str, old: Sequence[str], new: Sequence[Any]) -
 def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
     """Whether the table lives in Spark, be it here or behind Spark Connect."""
     return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
+
+
+def is_database(frame: Frame | nw.DataFrame[Any]) -> bool:
+    """Whether the table lives in a database that Ibis knows."""
+    return frame.implementation.is_ibis()
+
+
+def distinct(frame: Frame) -> Frame:
+    """Each row once."""
+    if is_database(frame):  # narwhals would number all rows to find the first of each.
+        return nw.from_native(frame.to_native().distinct())
+    return frame.unique()
+
+
+def computed(frame: Frame) -> Frame:
+    """The frame, whose columns are used more than once."""
+    return nw.from_native(databases.computed(frame.to_native())) if is_database(frame) else frame
 
 
 def join_known(frame: Frame, on: Sequence[str], known: Mapping[str, Any]) -> Frame:
@@ -293,6 +315,8 @@ def join_known(frame: Frame, on: Sequence[str], known: Mapping[str, Any]) -> Fra
         pandas: Any = import_module("pandas")
         few = pandas.DataFrame(dict(known))
         return nw.from_native(frame.to_native().merge(few, on=list(on), how="left"))
+    if is_database(frame):
+        return frame.join(nw.from_native(databases.few(known)), on=list(on), how="left")
     pa: Any = import_module("pyarrow")
     table = pa.table({name: pa.array(values) for name, values in known.items()})
     # The hint keeps the rows where they are: this table goes to them.
@@ -309,6 +333,8 @@ def stacked(frame: Frame, columns: Sequence[str], variable: str, value: str) -> 
         # narwhals would do this in DuckDB's default connection, whichever the table is in.
         query = f"UNPIVOT sle_rows ON {', '.join(columns)} INTO NAME {variable} VALUE {value}"
         return nw.from_native(frame.to_native().query("sle_rows", query))
+    if is_database(frame):
+        return nw.from_native(databases.stacked(frame.to_native(), columns, variable, value))
     index = [name for name in frame.collect_schema().names() if name not in columns]
     return frame.unpivot(list(columns), index=index, variable_name=variable, value_name=value)
 
@@ -326,6 +352,8 @@ def small(frame: Frame) -> dict[str, list[Any]]:
     if is_spark(frame):
         rows = frame.to_native().collect()
         return {n: [row[i] for row in rows] for i, n in enumerate(frame.collect_schema())}
+    if is_database(frame):
+        return databases.rows_of(frame.to_native())
     return frame.collect().to_dict(as_series=False)
 
 

@@ -94,8 +94,9 @@ def fuse_table(
 
     Parameters
     ----------
-    table : pandas, Polars (eager or lazy), PyArrow, Dask, DuckDB or Spark (also Connect) table, or
-        a dict of columns; the result is of the same kind, and lazy where the table is
+    table : pandas, Polars (eager or lazy), PyArrow, Dask, DuckDB or Spark (also Connect) table, an
+        Ibis table in PostgreSQL, SQLite or DuckDB, or a dict of columns; the result is of the same
+        kind, and lazy where the table is
     item, annotator : column names
     label : a column of labels; or K columns of probabilities, or one column of lists of them
     uncertainty, confidence, reliability : each a column, a number, or a mapping from annotator;

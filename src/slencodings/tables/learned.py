@@ -25,6 +25,7 @@ from slencodings.tables.engines import (
     SHARE,
     UNCERTAINTY,
     Frame,
+    computed,
     fold,
     probability,
 )
@@ -164,7 +165,7 @@ def _beliefs(rows: Rows, plan: Plan) -> Frame:
     crowd, K = _crowd(plan), range(len(plan.labels))
     E = [nw.col(f"sle_e{k}") for k in K]
     S, m = nw.col(TOTAL), crowd.through_truth
-    frame = _sums(rows, plan).with_columns(fold(add, E).alias(TOTAL))
+    frame = computed(_sums(rows, plan).with_columns(fold(add, E).alias(TOTAL)))
     b = E
     if crowd.meaning is not None:
         C = crowd.meaning.tolist()
@@ -178,7 +179,7 @@ def _beliefs(rows: Rows, plan: Plan) -> Frame:
     frame = frame.with_columns(
         (1 / (1 + S)).alias(UNCERTAINTY), *((b[k] / (1 + S)).alias(belief(k)) for k in K)
     )
-    return _true(frame, crowd) if plan.truth else frame
+    return _true(computed(frame), crowd) if plan.truth else computed(frame)
 
 
 def _truth(k: int) -> str:
@@ -196,10 +197,10 @@ def _with_posterior(frame: Frame, model: TruthModel) -> Frame:
         *((log_prior[k] + nw.col(likelihood(k)) / told).alias(_truth(k)) for k in K)
     )
     t = [nw.col(_truth(k)) for k in K]
-    frame = frame.with_columns(nw.max_horizontal(*t).alias("sle_top"))
-    frame = frame.with_columns(*((x - nw.col("sle_top")).exp() for x in t))
-    frame = frame.with_columns(fold(add, t).alias("sle_top"))
-    return frame.with_columns(*(x / nw.col("sle_top") for x in t))
+    frame = computed(frame).with_columns(nw.max_horizontal(*t).alias("sle_top"))
+    frame = computed(frame).with_columns(*((x - nw.col("sle_top")).exp() for x in t))
+    frame = computed(frame).with_columns(fold(add, t).alias("sle_top"))
+    return computed(computed(frame).with_columns(*(x / nw.col("sle_top") for x in t)))
 
 
 def _true(frame: Frame, crowd: Crowd) -> Frame:
@@ -214,9 +215,10 @@ def _true(frame: Frame, crowd: Crowd) -> Frame:
         P = (1 - c) * nw.col(_truth(k)) + c * votes
         return nw.when(nw.col(COUNT) > 0).then(P).otherwise(nw.lit(prior[k]))
 
-    frame = frame.with_columns(*(pooled(k).alias(_truth(k)) for k in K))
+    frame = computed(frame.with_columns(*(pooled(k).alias(_truth(k)) for k in K)))
     ratios = (nw.col(_truth(k)) / prior[k] for k in K if prior[k] > 0)
-    frame = frame.with_columns(nw.min_horizontal(nw.lit(1.0), *ratios).alias(UNCERTAINTY))
+    least = nw.min_horizontal(nw.lit(1.0), *ratios)
+    frame = computed(frame.with_columns(least.alias(UNCERTAINTY)))
     left = [nw.col(_truth(k)) - u * prior[k] for k in K]
     return frame.with_columns(
         *(nw.when(x > 0).then(x).otherwise(0.0).alias(belief(k)) for k, x in enumerate(left))

@@ -41,6 +41,7 @@ from slencodings.tables.engines import (
     SHARE,
     UNCERTAINTY,
     Frame,
+    computed,
     fold,
     look_up,
     prior,
@@ -97,10 +98,10 @@ def wide(rows: Rows, plan: Plan) -> Frame:
     C = [nw.col(f"sle_c{k}") for k in K if plan.certain]
     if plan.operator == "constraint":
         frame = _taken_back(frame.with_columns(nw.max_horizontal(*E).alias(TOTAL)), E)
-    frame = frame.with_columns(
+    frame = computed(frame).with_columns(
         fold(add, E).alias(TOTAL), *([fold(add, C).alias(CERTAIN_TOTAL)] if C else [])
     )
-    frame = frame.with_columns(
+    frame = computed(frame).with_columns(
         _uncertainty(plan).alias(UNCERTAINTY),
         *(_belief(plan, E[k], C[k] if C else None).alias(belief(k)) for k in K),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from slencodings.annotations import by_annotators, counted
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.columns import found_labels, label_column
-from slencodings.tables.engines import LABEL, open_table, small
+from slencodings.tables.engines import LABEL, is_database, open_table, small, to_arrays
 from slencodings.tables.roles import Reading
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS, count_each, learn_crowd
@@ -98,6 +98,9 @@ def _sampled(
     if not small(open_table(sample)[0].select(nw.len().alias("rows")))["rows"][0]:
         # No item is shared, and how common labels are is all there is to see.
         sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
+    lazy = frame.implementation.is_duckdb() or is_database(frame)
+    if lazy and not isinstance(cast("object", sample), dict):
+        sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
     duplicates = "average" if reading.duplicates == "average" else "all"
     return sample, replace(reading, labels=_all_labels(frame, reading), duplicates=duplicates)

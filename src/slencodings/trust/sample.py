@@ -8,7 +8,15 @@ from typing import Any
 import narwhals as nw
 
 from slencodings.tables.columns import identifier
-from slencodings.tables.engines import ANNOTATOR, ITEM, Frame, open_table, small, to_arrays
+from slencodings.tables.engines import (
+    ANNOTATOR,
+    ITEM,
+    Frame,
+    distinct,
+    open_table,
+    small,
+    to_arrays,
+)
 from slencodings.tables.roles import check_names
 
 # A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
@@ -31,7 +39,7 @@ def sample_items(
 
     So each annotator keeps about `per_annotator` items, or all if they have fewer, and busy ones
     `share` of theirs. Whether an item is taken depends on its place among the sorted items and on
-    the seed alone: the sample is the same in every engine and for any order or partition of rows.
+    the seed alone: the sample is the same in every engine but SQLite, for any order of rows.
 
     Parameters
     ----------
@@ -73,7 +81,7 @@ def sample_any_items(table: Any, *, item: str, share: float, seed: int = 0) -> A
     frame, give_back = open_table(table)
     schema = frame.collect_schema()
     frame = frame.with_columns(identifier(schema, item).alias(ITEM)).filter(~nw.col(ITEM).is_null())
-    items = frame.select(ITEM).unique().with_row_index("sle_at", order_by=ITEM)
+    items = distinct(frame.select(ITEM)).with_row_index("sle_at", order_by=ITEM)
     taken = items.filter(_lot(nw.col("sle_at"), seed) < share).select(ITEM)
     sample = frame.join(taken, on=ITEM, how="semi").select(*schema.names())
     return give_back(sample, {"share": share, "seed": seed})
@@ -114,7 +122,7 @@ def sample_by_hash(
 def _shared_items(frame: Frame) -> Frame:
     """The items that several annotators share, with how many the least busy of these has."""
     # Who said something twice about an item has one of it.
-    said = frame.select(ITEM, ANNOTATOR).unique()
+    said = distinct(frame.select(ITEM, ANNOTATOR))
     several = said.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
     said = said.join(several.select(ITEM), on=ITEM, how="semi")
     counts = said.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
