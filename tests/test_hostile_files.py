@@ -197,6 +197,8 @@ STORED: Any = json.loads(READERS["crowd.json"].seeds()[0])
         (("people",), [], "damaged: "),
         (("losses",), None, "damaged: "),
         (("levels",), [[1.0]], "damaged: levels must have the shape"),
+        (("levels",), 1.0, "damaged: levels must have the shape"),
+        (("labels",), "ny", "annotators and labels must be text or numbers, each once"),
     ],
 )
 def test_a_crowd_with_a_number_that_none_has_is_refused(path: Any, new: Any, words: str):

@@ -124,7 +124,8 @@ def _read_model(value: dict[str, Any]) -> TruthModel:
 
 
 def _plain_names(value: list[Any]) -> NDArray[Any]:
-    if not all(isinstance(v, str | int | float) for v in value) or len({*value}) < len(value):
+    plain = type(value) is list and all(isinstance(v, str | int | float) for v in value)
+    if not plain or len({*value}) < len(value):
         raise ValueError("annotators and labels must be text or numbers, each once")
     return np.asarray(value, dtype=object if any(isinstance(v, str) for v in value) else None)
 
@@ -135,7 +136,7 @@ def _floats(value: Any) -> NDArray[np.float64]:
 
 def _check(crowd: Crowd) -> None:
     """Refuse parts that do not fit each other, and numbers that are none of a crowd."""
-    M, L, K = (len(x) for x in (crowd.annotators, crowd.levels, crowd.labels))
+    M, L, K = (x.size for x in (crowd.annotators, crowd.levels, crowd.labels))
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("worth", "count"), (M,)),
         **dict.fromkeys(("levels", "share", "level_count"), (L,)),
