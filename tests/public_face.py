@@ -4,24 +4,47 @@
 `test_public_face.py` keeps both the same: what changes here is said in the changelog.
 """
 
+import contextlib
+import csv
 import dataclasses
 import inspect
+import io
 import json
+import signal
+import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
 import typer
+from stored_files import LARGER, described, write
 
 import slencodings
 from slencodings import choices
-from slencodings.cli.main import app
+from slencodings.cli.main import app, main
 from slencodings.evaluation.rows import Row
 
 PATH = Path(__file__).parent / "data" / "public.json"
 MODULES = ("aggregate", "annotators", "confidence", "datasets", "evaluation", "files.exports")
 MODULES += ("metrics", "panel", "plot", "torch", "triage", "trust")
 CROWD = {"item": ["p", "p"], "annotator": ["a", "b"], "label": ["no", "yes"]}
+MODEL = "crowd.csv --features X.csv --model m.safetensors"
+# Everything that writes a table with columns of its own.
+VERBS = [
+    *(
+        f"encode crowd.csv --confidence 1 --weigh stated --form {form}"
+        for form in get_args(choices.FileForm)
+    ),
+    "encode crowd.csv --reading truth",
+    "compare crowd.csv --bootstrap 0 --method MACE",
+    "reliability crowd.csv",
+    "reliability crowd.csv --all",
+    "triage crowd.csv",
+    "panel crowd.csv --models dan --folds 2 --bootstrap 0 --targets targets.csv",
+    f"train {MODEL} --predictions predicted.csv --epochs 1",
+    f"evaluate {MODEL}",
+]
 
 
 def face() -> dict[str, Any]:
@@ -41,8 +64,11 @@ def face() -> dict[str, Any]:
         "columns": {
             **{f"fuse_table, {form}": columns(form) for form in get_args(choices.Form)},
             "compare": sorted(Row.__annotations__),
+            **outputs(),
         },
         "command": command(),
+        "files": files(),
+        "exit codes": {"done": 0, "bad data": 1, "wrong usage": 2, "stopped": [130, 143]},
     }
 
 
@@ -88,6 +114,45 @@ def columns(form: Any) -> list[str]:
         pd.DataFrame(CROWD), item="item", annotator="annotator", label="label", form=form
     )
     return list(table.columns)
+
+
+def outputs() -> dict[str, list[str]]:
+    """The columns of what each verb writes, by the words that ask for it."""
+    found: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
+        Path("crowd.csv").write_text("".join(LARGER.splitlines(keepends=True)[:49]))
+        Path("X.csv").write_text("item,x\n" + "".join(f"i{n:02},{n % 2}\n" for n in range(12)))
+        for words in VERBS:
+            assert run(f"{words} -o out.csv".split()) == 0, words
+            with open("out.csv", newline="") as file:
+                found[f"sle {words}"] = next(csv.reader(file))
+            for beside in ("predicted.csv", "targets.csv"):
+                if Path(beside).exists():
+                    with open(beside, newline="") as file:
+                        found[f"sle {words}, {beside}"] = next(csv.reader(file))
+                    Path(beside).unlink()
+    return found
+
+
+def run(words: list[str]) -> int:
+    """Run the command in this process, without a word."""
+    before = sys.argv, signal.getsignal(signal.SIGTERM)
+    sys.argv = ["sle", *words]
+    try:
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+            main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    finally:
+        sys.argv = before[0]
+        signal.signal(signal.SIGTERM, before[1])
+
+
+def files() -> dict[str, Any]:
+    """The form of every file that is stored for later."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        return described(Path(folder))
 
 
 def command() -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """The classifier is stored without pickle, survives being killed, and refuses politely."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -23,12 +24,15 @@ from fitting import (
     quick,
     rows,
 )
+from hostile import put
+from safetensors.torch import save_file
+from stored_files import WRITTEN
 from torch import nn
 
 from slencodings import Opinion, encode, fuse_table, smooth
 from slencodings.choices import Objective
 from slencodings.tables.arrays import from_table
-from slencodings.torch import SLEClassifier, training
+from slencodings.torch import SLEClassifier, saving, training
 
 OBJECTIVES = get_args(Objective)
 __all__ = ["one_thread"]
@@ -120,9 +124,50 @@ def test_a_damaged_file_is_told_and_left_alone(tmp_path, how):
     assert_untouched(path, broken)
 
 
-def test_files_of_another_kind_are_refused(tmp_path):
-    from safetensors.torch import save_file
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+def test_a_model_of_an_earlier_version_predicts_what_it_predicted(version):
+    kept = json.loads((WRITTEN / version / "predicted.json").read_text())
+    model = SLEClassifier.load(WRITTEN / version / "model.safetensors")
+    said = model.predict_opinion(np.asarray(kept["X"], dtype=np.float32))
+    np.testing.assert_allclose(said.belief, kept["belief"], atol=1e-6)
+    np.testing.assert_allclose(said.uncertainty, kept["uncertainty"], atol=1e-6)
 
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda about: "{", "damaged: what it says of itself is not JSON"),
+        (lambda about: "[" * 100_000, "damaged: what it says of itself is not JSON"),
+        (lambda about: "[]", "damaged: it does not say what model it holds"),
+        (lambda about: about | {"plain": None}, "was trained with an encoder of its own"),
+        (lambda about: about | {"labels": {}}, "hold a model that can be made again: 'values'"),
+        (lambda about: put(about, ("parameters",), {"no_such": 1}), "again: .*no_such"),
+        (lambda about: put(about, ("parameters", "hidden"), [10**9]), "more weights than"),
+        (lambda about: put(about, ("fitted", "input_dtype_"), "load"), "can be made again"),
+        (lambda about: put(about, ("parameters", "hidden"), []), "the weights of another network"),
+    ],
+)
+def test_a_sound_file_that_says_what_no_model_is_is_refused(tmp_path, change, words):
+    """Whoever can write a file can write its checksum, too."""
+    path = tmp_path / "model.safetensors"
+    tensors, about = saving.read(WRITTEN / "0.2.0" / "model.safetensors", "classifier")
+    new = change(about)
+    text = new if isinstance(new, str) else json.dumps(new)
+    header = {"slencodings": "classifier", "about": text, "sha256": saving._digest(tensors, text)}
+    save_file(tensors, path, metadata=header)
+    with pytest.raises(ValueError, match=words):
+        SLEClassifier.load(path)
+
+
+def test_a_checkpoint_that_says_nothing_of_training_is_refused(tmp_path):
+    X, y = rows()
+    path = tmp_path / "checkpoint.safetensors"
+    saving.write(path, "checkpoint", {"random": torch.zeros(1)}, {"labels": []})
+    with pytest.raises(ValueError, match="damaged: it does not say where training had come to"):
+        quick(checkpoint=path).fit(X, y)
+
+
+def test_files_of_another_kind_are_refused(tmp_path):
     X, y = rows()
     model, other = tmp_path / "model.safetensors", tmp_path / "other.safetensors"
     quick().fit(X, y).save(model)

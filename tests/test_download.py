@@ -1,6 +1,7 @@
 """Downloads: whole and checked, or not there. A server on this machine stands for the origin."""
 
 import hashlib
+import re
 import sys
 from http.client import IncompleteRead
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.error import URLError
 import pytest
 from serving import Site
 
+from slencodings import datasets
 from slencodings.datasets import download, local
 from slencodings.datasets.download import File, Source, cache, fetch, read, there, unchanged
 
@@ -343,3 +345,22 @@ def test_a_download_tells_how_far_it_is(site, tmp_path):
     assert seen[-1] == ("a.bin", 0.256, 0.256, "MB")
     assert [done for _, done, _, _ in seen] == sorted(done for _, done, _, _ in seen)
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("one", datasets.published(), ids=lambda one: one.loader)
+def test_what_is_listed_before_a_download_is_what_the_loader_would_fetch(one, tmp_path):
+    name, _, argument = one.loader.removesuffix(")").partition("(")
+    words = [argument.strip("'")] if argument else []
+    with pytest.raises(FileNotFoundError) as missing:
+        getattr(datasets, name)(*words, folder=tmp_path / "empty")
+    fetched = (
+        rf"to fetch \d+ files? \(about {one.megabytes:.1f} MB\) from {re.escape(one.origin)} into"
+    )
+    assert re.search(fetched, str(missing.value)), missing.value
+
+
+def test_every_loader_is_listed():
+    listed = {one.loader.partition("(")[0] for one in datasets.published()}
+    made = {"annotate", "crowd_table", "digits_crowd", "lattice", "published", "simulated_panel"}
+    functions = {name for name in datasets.__all__ if name.islower()} - made - {"synthetic"}
+    assert listed == functions

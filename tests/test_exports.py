@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from crowd_files import Roles
+from hostile import HOSTILE, places, put
 from real_crowds import SHARED
 
 import slencodings as sle
@@ -375,25 +376,6 @@ def test_numbers_go_back_as_ratings_and_nothing_as_nothing():
     assert (result["type"], result["value"]) == ("rating", {"rating": 5})
     with pytest.raises(ValueError, match=r"one per item over the labels, \(1, 2\); \(2, 2\) came"):
         to_label_studio(opinion, [3], [1, 5], from_name="stars", to_name="text")
-
-
-HOSTILE = [None, True, -1, 3.5, float("nan"), 10**30, "", [], [None], [[1]], {}, {"a": 1}]
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all that is inside a value."""
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    found = [(*path, key) for key in keys]
-    nested = [key for key in keys if isinstance(value[key], dict | list)]
-    return found + [p for key in nested for p in places(value[key], (*path, key))]
-
-
-def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    if not path:
-        return new
-    copy = value.copy()
-    copy[path[0]] = put(value[path[0]], path[1:], new)
-    return copy
 
 
 def assert_read_or_refused(records: Any, ask: dict[str, Any]) -> None:

@@ -26,6 +26,23 @@ def test_the_snapshot_can_differ():
 
 def test_bad_input_ends_with_2_or_1_and_success_with_0(sle, tmp_path):
     (tmp_path / "crowd.csv").write_text("item,annotator,label\np,a,yes\np,b,no\n")
-    assert sle("encode", "crowd.csv", "-o", "targets.csv").code == 0
-    assert sle("encode", "nothing.csv", "-o", "targets.csv").code == 1
-    assert sle("encode", "--no-such-option").code == 2
+    codes = json.loads(PATH.read_text(encoding="utf-8"))["exit codes"]
+    assert sle("encode", "crowd.csv", "-o", "targets.csv").code == codes["done"]
+    assert sle("encode", "nothing.csv", "-o", "targets.csv").code == codes["bad data"]
+    assert sle("encode", "--no-such-option").code == codes["wrong usage"]
+
+
+@pytest.mark.parametrize("verb", [*json.loads(PATH.read_text(encoding="utf-8"))["command"]])
+def test_every_verb_ends_with_0_for_help_1_for_a_missing_file_and_2_for_wrong_usage(sle, verb):
+    assert sle(verb, "--help").code == 0
+    assert sle(verb, "--no-such-option").code == 2
+    needed = {
+        "encode": ["-o", "out.csv"],
+        "report": ["-o", "out.html"],
+        "panel": ["--models", "x"],
+        "train": ["--features", "X.csv", "--model", "m.safetensors"],
+        "evaluate": ["--features", "X.csv", "--model", "m.safetensors"],
+    }
+    if verb != "demo":  # which reads no file
+        run = sle(verb, "nothing.csv", *needed.get(verb, []))
+        assert (run.code, "nothing.csv" in run.err) == (1, True), run.err

@@ -349,6 +349,97 @@ def test_a_policy_stops_scripts_and_requests_that_are_not_its_own(browser: Any, 
     page.close()
 
 
+# Each would set `hurt`, or ask something of an address where nobody is.
+AWAY = "http://127.0.0.1:9/"
+INJECTIONS = [
+    "<script>hurt=1</script>",
+    "</script><script>hurt=1</script>",
+    "</title></style></textarea><script>hurt=1</script>",
+    "<img src=x onerror=hurt=1>",
+    "\"'><img src=x onerror=hurt=1>",
+    "<svg onload=hurt=1><animate onbegin=hurt=1 attributeName=x></svg>",
+    "<svg><script>hurt=1</script></svg>",
+    "<iframe srcdoc='<script>parent.hurt=1</script>'></iframe>",
+    "<a href='javascript:hurt=1' id=click>x</a>",
+    "javascript:hurt=1",
+    "<details open ontoggle=hurt=1>x</details>",
+    "<input autofocus onfocus=hurt=1>",
+    "<template shadowrootmode=open><img src=x onerror=hurt=1></template>",
+    f"<script src={AWAY}x.js></script>",
+    f"<img src={AWAY}x.png>",
+    f"<link rel=stylesheet href={AWAY}x.css>",
+    f"<style>@import '{AWAY}y.css'; body {{background: url({AWAY}z.png)}}</style>",
+    f"<object data={AWAY}></object><embed src={AWAY}e>",
+    f"<video src={AWAY}v autoplay onerror=hurt=1></video>",
+    f"<form action={AWAY}><button id=send>x</button></form>",
+    "{{constructor.constructor('hurt=1')()}}",
+    "${hurt=1}`${window.hurt=1}`",
+    "');hurt=1;//\\');hurt=1;//",
+    "datum.x || (window.hurt = 1)",
+    "<math><mtext><table><mglyph><style><img src=x onerror=hurt=1></style></math>",
+]
+# No policy can stop these, so that they are text is all that there is.
+NAVIGATIONS = [f"<meta http-equiv=refresh content='0;url={AWAY}'>", f"<base href={AWAY}>", "<!--"]
+
+
+def test_nothing_that_is_injected_anywhere_is_more_than_text(
+    opened: Open, pages: dict[str, Path], sle: Any, tmp_path: Path
+):
+    """As names of items, annotators, labels, columns and the file, and as texts."""
+    bad = [*INJECTIONS, *NAVIGATIONS]
+    heads = [f"<img src=x onerror=hurt=1>{n}</script>" for n in range(5)]
+    rows = [
+        [bad[i], bad[(i + k) % len(bad)], bad[(i * k) % 3], bad[i], bad[-1 - i]]
+        for i in range(len(bad))
+        for k in range(3)
+    ]
+    name = "<img src=x onerror=hurt=1>'\"&.csv"
+    with (tmp_path / name).open("w", newline="") as file:
+        csv.writer(file).writerows([heads, *rows])
+    columns = ("--item", heads[0], "--annotator", heads[1], "--label", heads[2])
+    shown = ("--text", heads[3], "--show", heads[4])
+    run = sle("report", name, "-o", "page.html", *columns, *shown, "--confidence", "1")
+    assert run.code == 0, run.err
+    pages["injected"] = tmp_path / "page.html"
+    page = opened("injected")
+    page.evaluate("document.querySelectorAll('button.more').forEach((press) => press.click())")
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    assert page.evaluate("typeof hurt") == "undefined"
+    assert page.evaluate("document.scripts.length") == 4
+    made = "img, iframe, object, embed, video, form[action], base, link, math, [onerror], [onload]"
+    assert page.locator(made).count() == 0
+    assert page.locator("a[href^='javascript' i]").count() == 0
+    assert {*column(page, "items-table", "Item")} & {*INJECTIONS}
+
+
+def test_the_policy_stops_what_would_be_markup_after_all(
+    browser: Any, pages: dict[str, Path], tmp_path: Path
+):
+    """The same as markup, as if it had not been escaped: nothing runs, and nothing is asked."""
+    raw = "".join(f"<div>{text}</div>" for text in INJECTIONS)
+    text = (
+        pages["plain"].read_text(encoding="utf-8").replace('<div id="tip"', f'{raw}<div id="tip"')
+    )
+    (tmp_path / "raw.html").write_text(text, encoding="utf-8")
+    page, refused, asked = browser.new_page(), [], []
+    page.on("console", lambda message: refused.append(message.text))
+    page.on("response", lambda response: asked.append(response.url))
+    page.on("requestfinished", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "raw.html").as_uri())
+    page.wait_for_selector("html[data-ready=yes]", state="attached")
+    for name in ("click", "send"):
+        page.locator(f"#{name}").evaluate("(node) => node.click()")
+    page.wait_for_timeout(300)
+    assert page.evaluate("typeof hurt") == "undefined"
+    assert {url.split(":")[0] for url in asked} == {"file"}
+    assert page.url.startswith("file:")
+    stopped = " ".join(refused)
+    for kind in ("script-src", "style-src", "form-action", "default-src"):
+        assert kind in stopped, kind
+    assert sum("Content Security Policy" in text for text in refused) >= 15
+    page.close()
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core; scripts/browser installs it")
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("name", ["plain", "hostile"])

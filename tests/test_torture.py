@@ -1,12 +1,14 @@
 """The laws that `make torture` looks at for an hour, for a moment; and that it would tell."""
 
 import json
+import random
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from torture import again, exports, laws, tables
+from torture import again, exports, fuzz, laws, tables
+from torture.readers import READERS, Reader, refused
 
 
 @pytest.fixture
@@ -27,6 +29,45 @@ def test_a_table_and_some_exports_hold():
     tables.every_engine_fuses_as_arrays_do(np.random.default_rng(0))
     for seed in range(30):
         exports.wrong_values_are_read_or_refused(np.random.default_rng(seed))
+
+
+QUICK = [name for name in READERS if "safetensors" not in name]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_reader_reads_what_it_is_begun_with_and_refuses_half_of_it(name: str, tmp_path: Path):
+    reader = READERS[name]
+    data = reader.seeds()[0]
+    # The first export asks which of its questions is meant.
+    assert refused(reader, data, tmp_path) is None or name.startswith("export")
+    said = refused(reader, data[: len(data) // 2], tmp_path)
+    assert said is None or len(said) > 20
+
+
+def test_what_is_neither_read_nor_refused_in_words_is_told_once(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SLENCODINGS_FAILED", str(tmp_path))
+    reader = Reader("x.csv", lambda path: json.loads(path.read_text()), lambda: [b"1"])
+    one = fuzz.watched("x.csv", lambda data: refused(reader, data, tmp_path))
+    for data in (b"1", b"{", b"["):
+        one(data)
+    lines = [json.loads(line) for line in told.read_text().splitlines()]
+    assert len(lines) == 1
+    assert "JSONDecodeError" in lines[0]["failure"]
+    assert [path.read_bytes() for path in tmp_path.glob("fuzzed-*")] == [b"{"]
+
+
+def test_json_is_changed_in_one_place_and_stays_json():
+    rng = random.Random(0)
+    data = b'{"a": [1, {"b": "x"}]}\n{"a": [2, {"b": "y"}]}'
+    found = {fuzz.changed(data, rng) for _ in range(50)}
+    assert len(found) > 20
+    for new in found:
+        assert new is not None
+        assert sum(line in data.splitlines() for line in new.splitlines()) >= 1
+        assert all(isinstance(json.loads(line), dict) for line in new.splitlines())
+    assert fuzz.changed(b"no json", rng) is fuzz.changed(b"7", rng) is None
 
 
 def test_examples_are_counted_and_what_fails_is_told_with_its_numbers(told: Path):

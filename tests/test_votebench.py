@@ -9,15 +9,17 @@ import polars as pl
 import pytest
 from documents import PYTHON
 from matplotlib import pyplot as plt
+from real_crowds import SHARED
 
 from benchmarks.votes import page, peers
 from benchmarks.votes.__main__ import main
-from benchmarks.votes.crowds import Crowd, prepared
+from benchmarks.votes.crowds import Crowd, prepared, published
 from benchmarks.votes.methods import Method, Prediction, ours, predict
 from benchmarks.votes.rows import PATH, keep, read
 from benchmarks.votes.score import BLOCKS, SCORES, score
 from experiments import tables
 from slencodings.annotations import Annotations
+from slencodings.datasets import alttest
 from slencodings.evaluation.methods import METHODS, Learner
 
 DOCUMENT = tables.DOCS / "votebench.md"
@@ -138,6 +140,22 @@ def test_of_many_items_those_with_a_truth_come_first_and_soft_labels_become_one_
     assert b.stated == pytest.approx(0.8 + 0.2 / 3)
 
 
+@pytest.mark.skipif(not (SHARED / "alttest").exists(), reason="the panels are not on this machine")
+def test_of_a_panel_people_are_taken_and_no_models():
+    panel, taken = alttest("mtbench"), published("mtbench, people", 50)
+    a = panel.annotations
+    people = {*a.annotators[panel.people].tolist()}
+    models = {*a.annotators[~panel.people].tolist()}
+    assert people
+    assert models
+    assert {*taken.annotations.annotators.tolist()} == people
+    assert taken.truth is None
+    assert len(taken.annotations.items) == 50
+    votes = {*zip(a.items[a.item].tolist(), a.annotators[a.annotator].tolist(), strict=True)}
+    b = taken.annotations
+    assert {*zip(b.items[b.item].tolist(), b.annotators[b.annotator].tolist(), strict=True)} < votes
+
+
 # Rows and the page
 
 
@@ -198,6 +216,38 @@ def test_the_document_is_made_from_the_rows_that_are_kept():
     for name, part in page.parts(rows, PATH.name).items():
         assert f"<!-- {name} -->\n{part}\n<!-- end of {name} -->" in text
     plt.close(page.figure(rows))
+
+
+def test_the_paper_says_what_the_rows_say():
+    text = " ".join((tables.DOCS.parent / "paper" / "paper.md").read_text(encoding="utf-8").split())
+    found = {(r.score, r.crowd, r.method): r for r in page.results(read(PATH))}
+    crowds = {crowd for _, crowd, _ in found}
+
+    def level(score: str) -> int:
+        return sum(not found[score, crowd, "learned crowd"].apart for crowd in crowds)
+
+    def worse(method: str) -> tuple[int, int]:
+        both = [
+            found["votes", c, method].mean > found["votes", c, "soft votes"].mean
+            for c in crowds
+            if ("votes", c, method) in found
+        ]
+        return sum(both), len(both)
+
+    assert (len(crowds), level("joint"), level("votes"), level("own")) == (6, 6, 5, 4)
+    assert (
+        "best or level with the best on all six, a single vote on five, and the vote of an" in text
+    )
+    assert worse("SLE, full trust") == (6, 6)
+    assert "with full trust, predicts votes worse than their plain shares on all six" in text
+    assert worse("SLE, stated confidence") == (2, 2)
+    assert "confidence as stated does so on both crowds that have it" in text
+    wrong = [
+        np.mean([r.mean for (score, _, m), r in found.items() if (score, m) == ("wrong", method)])
+        for method in ("Dawid-Skene, shrunk to the crowd", "learned crowd")
+    ]
+    assert wrong[0] < wrong[1]
+    assert "has fewer wrong labels in the mean than the learned crowd" in text
 
 
 def test_the_document_says_how_much_is_taken_by_default(capsys):

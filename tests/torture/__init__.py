@@ -1,4 +1,4 @@
-"""What chance finds: new examples, tables, exports and kills until time is up (`make torture`).
+"""What chance finds: examples, tables, exports, files and kills until time is up (`make torture`).
 
 Each kind of trouble has a module with a function `turn(seed, until)`, which goes on until that
 time (of `time.monotonic`) and tells what it did.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # How many seconds a turn of each kind takes.
-SECONDS = {"laws": 90, "kills": 90, "suite": 30, "tables": 15, "exports": 10}
+SECONDS = {"laws": 90, "kills": 90, "fuzz": 60, "suite": 30, "tables": 15, "exports": 10}
 # A turn may finish what it is at. One that takes so much longer hangs.
 GRACE = 600
 

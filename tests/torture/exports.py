@@ -4,7 +4,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from test_exports import HERE, HOSTILE, SAID, assert_read_or_refused, places, put
+from hostile import HOSTILE, places, put
+from test_exports import HERE, SAID, assert_read_or_refused
 
 from slencodings.files.exports.load import parts, records
 from torture import again

@@ -107,7 +107,11 @@ def in_options(message: str, command: Any) -> str:
     def as_typed(found: re.Match[str]) -> str:
         option = options[found[1]]
         name = max(option.opts, key=len)
-        return f"{name} {_typed(ast.literal_eval(found[2]), option)}".rstrip() if found[2] else name
+        try:
+            given = _typed(ast.literal_eval(found[2]), option) if found[2] else ""
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return found[0]  # Words of the data, which only look like a parameter.
+        return f"{name} {given}".rstrip()
 
     message = re.sub(rf"`({names})`()", as_typed, message)
     return re.sub(rf"\b({names})=({_GIVEN})", as_typed, message)

@@ -6,6 +6,7 @@ from slencodings.datasets.cifar10s import cifar10s
 from slencodings.datasets.convabuse import convabuse
 from slencodings.datasets.digits_crowd import DigitsCrowd, crowd_table, digits_crowd
 from slencodings.datasets.mre import mre
+from slencodings.datasets.published import Published, published
 from slencodings.datasets.rte import rte
 from slencodings.datasets.simulated_panel import SimulatedPanel, simulated_panel
 from slencodings.datasets.synthetic import SyntheticCrowd, annotate, lattice, synthetic
@@ -15,6 +16,7 @@ from slencodings.datasets.uds_factuality import uds_factuality
 __all__ = [
     "DigitsCrowd",
     "KnownTruth",
+    "Published",
     "SimulatedPanel",
     "SyntheticCrowd",
     "alttest",
@@ -26,6 +28,7 @@ __all__ = [
     "digits_crowd",
     "lattice",
     "mre",
+    "published",
     "rte",
     "simulated_panel",
     "synthetic",

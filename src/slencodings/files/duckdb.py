@@ -113,4 +113,8 @@ def _broken_line(path: Path) -> str:
             except json.JSONDecodeError as error:
                 start = line[:60].decode(errors="replace").rstrip()
                 return f"line {number} is not JSON, {error.msg} at {error.colno}: {start!r}."
+            except RecursionError:
+                return f"line {number} is nested too deeply."
+            except ValueError as error:
+                return f"line {number} cannot be read, {error}."
     return ""

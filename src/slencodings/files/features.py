@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import counted
 from slencodings.files.duckdb import plain_errors
 from slencodings.files.locate import converted, locate
+from slencodings.files.readable import check_unpacked
 from slencodings.files.scan import scan, typed
 from slencodings.files.write import workspace
 from slencodings.tables.roles import Reading, find_columns
@@ -81,17 +82,21 @@ def _from_arrays(path: Path) -> tuple[list[Any], Features]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     try:
+        with ZipFile(path) as archive:
+            check_unpacked(path, sum(part.file_size for part in archive.infolist()))
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
+            found = {name: np.asarray(arrays[name]) for name in arrays.files}
+    except Exception as error:  # what is cut or altered breaks its reader in many ways
         raise ValueError(f"{path.name} cannot be read as NPZ: {error}.") from error
-    if not {"item", "X"} <= found.keys() or len(found["item"]) != len(found["X"]):
-        shapes = {name: array.shape for name, array in found.items()}
+    item, X = found.get("item"), found.get("X")
+    fit = item is not None and X is not None and item.shape == X.shape[:1] and X.ndim > 1
+    if item is None or X is None or not fit or X.dtype.kind not in "biuf":
+        shapes = {name: f"{array.dtype} {array.shape}" for name, array in found.items()}
         raise ValueError(
-            f"{path.name} must have the arrays `item` (n,) and `X` (n, ...); {shapes} came. "
-            "Write it with numpy.savez(path, item=names, X=features)."
+            f"{path.name} must have the arrays `item` (n,) and `X` (n, ...), of numbers; {shapes} "
+            "came. Write it with numpy.savez(path, item=names, X=features)."
         )
-    return found["item"].tolist(), found["X"].astype(np.float32)
+    return item.tolist(), X.astype(np.float32)
 
 
 def _from_table(

@@ -197,7 +197,7 @@ def _numbers(values: Sequence[str]) -> list[float]:
 def _is_span(value: str) -> bool:
     if not value.lstrip().startswith(("[", "{")):
         return False
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         found = json.loads(value)
         first = cast("list[Any]", found)[:1] if isinstance(found, list) else [found]
         return any(isinstance(x, dict) and {"start", "end"} <= x.keys() for x in first)

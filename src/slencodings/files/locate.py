@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import duckdb
 
@@ -191,7 +191,10 @@ def metadata(connection: Connection, path: Path) -> dict[str, Any]:
     """What we have written about a Parquet file into itself; nothing if it is not ours."""
     query = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'slencodings'"
     found = connection.execute(query, [glob.escape(str(path))]).fetchall()
-    return json.loads(found[0][0]) if found else {}
+    with suppress(ValueError, RecursionError):  # We write none that cannot be read.
+        about: Any = json.loads(found[0][0]) if found else {}
+        return cast("dict[str, Any]", about) if isinstance(about, dict) else {}
+    return {}
 
 
 def _is_many(name: str) -> bool:

@@ -6,23 +6,27 @@ What is so already is left where it is.
 from __future__ import annotations
 
 import codecs
-import csv
 import gzip
 import io
+import json
+import subprocess
+import sys
 import zlib
-from collections.abc import Sequence
-from datetime import date, datetime, time
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
 from slencodings.annotations import counted
+from slencodings.files import sheets
 from slencodings.progress import Say
 from slencodings.tables.roles import listed, nearest
 
 CHUNK = 1 << 20
 # Larger files are looked at where they begin; what comes later is for the engine to meet.
 LARGEST_LOOKED_AT = 1 << 28
+# Tables of text become a tenth of their size when they are packed, or a hundredth. What becomes far
+# larger than it was, and large at all, was made to fill a disk.
+LARGEST_UNPACKED, MOST_TIMES = 1 << 30, 300
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 # How other kinds of files begin; a zip file may be an export.
 _KNOWN = (b"PAR1", b"PK\x03\x04", b"\x93NUMPY")
@@ -68,8 +72,39 @@ def is_gzip(path: Path) -> bool:
 
 def unpacked(path: Path) -> IO[bytes]:
     """A file to read, unpacked if it is gzipped."""
-    packed: Any = gzip.GzipFile(path) if is_gzip(path) else None
+    packed: Any = Gzipped(path) if is_gzip(path) else None
     return packed or path.open("rb")
+
+
+class Gzipped(gzip.GzipFile):
+    """A gzipped file to read, which is refused where it unpacks to what no table has."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file."""
+        super().__init__(path)
+        self.path = path
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes."""
+        return self._in_bounds(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """At most so many bytes, without waiting for more."""
+        return self._in_bounds(super().read1(size))
+
+    def _in_bounds(self, data: bytes) -> bytes:
+        check_unpacked(self.path, self.tell())
+        return data
+
+
+def check_unpacked(path: Path, size: int) -> None:
+    """Refuse a packed file that becomes far larger than it is."""
+    if size > LARGEST_UNPACKED and size > MOST_TIMES * path.stat().st_size:
+        raise ValueError(
+            f"{path.name} unpacks to {size:,} bytes or more from {path.stat().st_size:,}, which no "
+            f"table does; at most {MOST_TIMES} times its size is read. If it is meant so, unpack "
+            "it yourself, and name what comes out."
+        )
 
 
 def _encoding_of(path: Path) -> str | None:
@@ -157,23 +192,25 @@ def _as_latin1(error: UnicodeError) -> tuple[str, int]:
 
 def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
     """One sheet of a workbook as CSV: what was asked for, or the first that has anything."""
-    try:
-        calamine: Any = import_module("python_calamine")
-    except ImportError as error:
+    if find_spec("python_calamine") is None:
         raise ImportError(
             f"{path.name} is a workbook, which needs a package to be read: "
             "pip install 'slencodings[excel]'. Or save it as CSV."
-        ) from error
-    try:
-        book = calamine.CalamineWorkbook.from_path(str(path))
-        names: list[str] = book.sheet_names
-        sheets = {name: book.get_sheet_by_name(name).to_python() for name in names}
-    except (calamine.CalamineError, OSError) as error:
+        )
+    asked = [] if sheet is None else [sheet]
+    # -P, or modules beside that file would be taken for Python's own.
+    command = [sys.executable, "-P", sheets.__file__, str(path), str(copy), *asked]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+    if "names" not in found:
+        memory = "memory" in done.stderr.lower()
+        broken = "it takes more memory than it may" if memory else "its parts do not fit together"
         raise ValueError(
-            f"{path.name} cannot be read as a workbook: {error}. Is it locked with a password, or "
-            "damaged? Open it and save it again, or as CSV."
-        ) from error
-    filled = [name for name in names if len(_cells(sheets[name])) > 1]
+            f"{path.name} cannot be read as a workbook: {found.get('error', broken)}. Is it locked "
+            "with a password, or damaged, or is a cell filled far from the others? Open it and "
+            "save it again, or as CSV."
+        )
+    names, filled = found["names"], found["filled"]
     if sheet is None and not filled:
         raise ValueError(
             f"{path.name} has no sheet with a header and one row; at least that is needed."
@@ -182,27 +219,5 @@ def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
         near = nearest(sheet, names)
         hint = f" Did you mean sheet={near!r}?" if near else ""
         raise ValueError(f"{path.name} has no sheet {sheet!r}; it has {listed(names)}.{hint}")
-    chosen = filled[0] if sheet is None else sheet
     if sheet is None and len(filled) > 1:
-        say("note", f"sheet {chosen!r} of {listed(filled)} is read; --sheet names another")
-    with copy.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows(_cells(sheets[chosen]))
-
-
-def _cells(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """The cells of a sheet as text, without rows and columns that hold nothing."""
-    texts = [[_text(cell) for cell in row] for row in rows]
-    texts = [row for row in texts if any(row)]
-    used = [k for k in range(max(map(len, texts), default=0)) if any(row[k] for row in texts)]
-    return [[row[k] for k in used] for row in texts]
-
-
-def _text(cell: Any) -> str:
-    """What a person sees in a cell: 3 for 3.0, and a day without its midnight."""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    if isinstance(cell, datetime) and cell.time() == time():
-        return cell.date().isoformat()
-    return cell.isoformat() if isinstance(cell, date | time) else str(cell)
+        say("note", f"sheet {filled[0]!r} of {listed(filled)} is read; --sheet names another")

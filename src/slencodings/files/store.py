@@ -21,7 +21,7 @@ annotators can be forgotten.
 from __future__ import annotations
 
 import glob
-import json
+import math
 import os
 import shlex
 from collections.abc import Generator, Mapping, Sequence
@@ -49,7 +49,7 @@ from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import LIKELIHOOD, WORTH
 from slencodings.trust.crowd import Crowd
-from slencodings.trust.stored import crowd_from_json, crowd_to_dict, load_crowd
+from slencodings.trust.stored import crowd_from_dict, crowd_to_dict, load_crowd
 
 # The kind of store that this version writes, and the newest that it reads. The first kind is like
 # it, but for crowds: these were learned otherwise. The third has sums by annotator.
@@ -100,7 +100,7 @@ class Store(NamedTuple):
     @property
     def learned(self) -> Crowd | None:
         """The crowd that all batches are read with."""
-        return None if self.crowd is None else crowd_from_json(json.dumps(self.crowd))
+        return None if self.crowd is None else crowd_from_dict(self.crowd)
 
     @property
     def prior_weight(self) -> float:
@@ -176,7 +176,7 @@ def open_store(connection: Connection, path: Path) -> Store | None:
         if about.get("store") == 1 and about.get("trust") is None:
             about |= {"store": KIND, "crowd": None}
         if about.get("store") in (KIND, BY_ANNOTATOR):
-            store = Store(**{name: about[name] for name in Store._fields if name in about})
+            store = _store_that_says(about, path.name)
             # All of it, so that damage is not met in the middle and taken for that of new rows.
             whole = f"bit_xor(hash({', '.join(store.columns)}))"
             read_sums(connection, path, store).aggregate(whole).fetchall()
@@ -192,16 +192,62 @@ def open_store(connection: Connection, path: Path) -> Store | None:
             "changed. Name another file, and it is begun there."
         )
     raise ValueError(
-        f"{path.name} is a store of kind {about['store']}, written by slencodings "
-        f"{about['version']}; slencodings {__version__} knows kinds {KIND} and {BY_ANNOTATOR}, "
-        "and kind 1 if nothing was learned. Nothing was changed. Install the version that wrote it."
+        f"{path.name} is a store of kind {about['store']!r:.20}, written by slencodings "
+        f"{about.get('version')!s:.20}; slencodings {__version__} knows kinds {KIND} and "
+        f"{BY_ANNOTATOR}, and kind 1 if nothing was learned. Nothing was changed. "
+        "Install the version that wrote it."
     )
+
+
+def _store_that_says(about: Mapping[str, Any], name: str) -> Store:
+    """The store that the metadata of a file tells of, checked: anybody can write them."""
+    try:
+        known = Store._field_defaults | about
+        store = Store(**{field: known[field] for field in Store._fields})
+        wrong = _wrong_field(store)
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+        store, wrong = None, f"{type(error).__name__}, {error}"
+    if store is None or wrong is not None:
+        raise ValueError(
+            f"{name} cannot be read as a store: what it says of itself is damaged ({wrong:.200}). "
+            "Nothing was changed. Take the last copy that you have of it, or name another file."
+        )
+    return store
+
+
+def _wrong_field(store: Store) -> str | None:
+    """The first field that no store has so; values that are not even of its type may raise."""
+    if type(store.item) is not str:
+        return "item"
+    if type(store.smoothing) not in (int, float) or not 0 <= store.smoothing <= 1:
+        return "smoothing"
+    if store.confidence_scale is not None:
+        low, high = map(float, store.confidence_scale)
+        if low == high or not math.isfinite(high - low):
+            return "confidence_scale"
+    kinds = {_kind(label) for label in store.labels}
+    if len(kinds) != 1 or not kinds <= _KINDS.keys() or len({*store.labels}) < len(store.labels):
+        return "labels"
+    if type(store.fixed) is not bool:
+        return "fixed"
+    if type(store.by_annotator) is not bool:
+        return "by_annotator"
+    if type(store.forgotten) not in (int, float) or not 0 <= store.forgotten < math.inf:
+        return "forgotten"
+    if store.crowd is not None and crowd_from_dict(store.crowd).labels.tolist() != store.labels:
+        return "crowd"
+    for batch in store.batches:
+        texts = [batch["name"], batch["hash"], batch["when"], *batch["columns"]]
+        if type(batch["rows"]) is not int or not all(type(text) is str for text in texts):
+            return "batches"
+    return None
 
 
 def read_sums(connection: Connection, path: Path, store: Store) -> Relation:
     """The sums of a store."""
     relation = connection.read_parquet(glob.escape(str(path)))
-    return relation.project(", ".join(store.columns))
+    sums = (f"{column}::DOUBLE AS {column}" for column in store.columns[2:])
+    return relation.project(", ".join(["item", "label", *sums]))
 
 
 def add(
@@ -476,6 +522,8 @@ def _joined(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
     return sorted(labels, key=natural(labels))
 
 
+_KINDS: dict[str, Any] = {"text": str, "truth values": bool, "numbers": int | float}
+
+
 def _kind(label: Any) -> str:
-    kinds = {"text": str, "truth values": bool, "numbers": int | float}
-    return next((k for k, t in kinds.items() if isinstance(label, t)), type(label).__name__)
+    return next((k for k, t in _KINDS.items() if isinstance(label, t)), type(label).__name__)

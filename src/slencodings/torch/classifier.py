@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from slencodings.opinion import Floats, Opinion
 from slencodings.progress import notes
 from slencodings.torch import saving
 from slencodings.torch.losses import LEARNED
-from slencodings.torch.network import build, load_weights, losses_of
+from slencodings.torch.network import Network, build, load_weights, losses_of
 from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.targets import in_order, read_target
 from slencodings.torch.training import Checkpoint, Plan, check_plan, train
@@ -281,23 +282,42 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         """Read what `save` wrote; a model with an encoder of its own needs one like it again."""
         about: saving.Model
         tensors, about = saving.read(path, "classifier")
+        if not saving.says(about, saving.Model):
+            raise ValueError(f"{str(path)!r} is damaged: it does not say what model it holds.")
         if about["plain"] != (encoder is None):
             raise ValueError(
                 f"{str(path)!r} was trained {'without' if about['plain'] else 'with'} an encoder "
                 "of its own, and a file without pickle holds only its weights. "
                 f"Type: SLEClassifier.load(path{'' if about['plain'] else ', encoder=module'})"
             )
-        model = cls(encoder, **about["parameters"])
-        model.seen_ = tensors.pop("seen").numpy()
-        model.classes_ = saving.labels_from_json(about["labels"])
-        for name, value in about["fitted"].items():
-            setattr(model, name, np.asarray(value) if name == "feature_names_in_" else value)
-        row = torch.zeros(1, *model.input_shape_, dtype=getattr(torch, model.input_dtype_))
-        base_rate = np.full(len(model.classes_), 1 / len(model.classes_))
-        with _random.fork_rng([]):
-            model.network_ = build(encoder, row, model.hidden, base_rate, model.objective).eval()
+        try:
+            model = cls(encoder, **about["parameters"])
+            # Models of 0.1.0 do not say which items they have seen.
+            model.seen_ = tensors.pop("seen", torch.zeros(0, dtype=torch.int64)).numpy()
+            model.classes_ = saving.labels_from_json(about["labels"])
+            for name in {*_FITTED} & about["fitted"].keys():
+                value = about["fitted"][name]
+                setattr(model, name, np.asarray(value) if name == "feature_names_in_" else value)
+            model.network_ = model._empty_network(sum(x.numel() for x in tensors.values()))
+        except Exception as error:  # what is altered breaks in many ways
+            raise ValueError(
+                f"{str(path)!r} does not hold a model that can be made again: {error}. Train it "
+                "again, or take the last copy that you have of it."
+            ) from error
         load_weights(model.network_, tensors, str(path))
         return model
+
+    def _empty_network(self, n_weights: int) -> Network:
+        """A network like the one that was trained, for stored weights, which are so many."""
+        if self.encoder is None:
+            sizes = [*self.input_shape_, *self.hidden, len(self.classes_)]
+            # Or a small file could ask for a network that no memory holds.
+            if sum(a * b for a, b in pairwise(sizes)) > n_weights:
+                raise ValueError(f"layers of {sizes} have more weights than {n_weights:,}")
+        row = torch.zeros(1, *self.input_shape_, dtype=getattr(torch, self.input_dtype_))
+        base_rate = np.full(len(self.classes_), 1 / len(self.classes_))
+        with _random.fork_rng([]):
+            return build(self.encoder, row, self.hidden, base_rate, self.objective).eval()
 
     def _inputs(self, X: Any, *, reset: bool) -> Tensor:
         """Rows as a tensor of their own, checked to be finite and like those trained on."""

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import numpy as np
 import torch
@@ -66,7 +66,7 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], Any]:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, TypeError, OSError) as error:
         raise ValueError(f"{str(path)!r} is damaged or no safetensors file: {error}.") from error
     if header.get("slencodings") != kind:
         raise ValueError(
@@ -76,7 +76,17 @@ def read(path: str | Path, kind: str) -> tuple[dict[str, Tensor], Any]:
     text = header.get("about", "")
     if header.get("sha256") != _digest(tensors, text):
         raise ValueError(f"{str(path)!r} is damaged: its contents do not match their checksum.")
-    return tensors, json.loads(text)
+    try:
+        return tensors, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{str(path)!r} is damaged: what it says of itself is not JSON ({error})."
+        ) from error
+
+
+def says(about: Any, kind: type[Any], *more: str) -> bool:
+    """Whether a file says of itself just what files of its kind do."""
+    return isinstance(about, dict) and {*cast("Any", about)} == {*kind.__annotations__, *more}
 
 
 def write_checkpoint(path: str | Path, now: Checkpoint, about: Training) -> None:
@@ -91,6 +101,9 @@ def read_checkpoint(path: str | Path, about: Training) -> tuple[Checkpoint | Non
     if not Path(path).exists():
         return None, about["seed"]
     tensors, stored = read(path, "checkpoint")
+    parted = {name.partition(".")[0] for name in tensors} <= {*_PARTS, "random"}
+    if not says(stored, Training, "history") or not parted or "random" not in tensors:
+        raise ValueError(f"{str(path)!r} is damaged: it does not say where training had come to.")
     again = f"Name another file, or delete {str(path)!r} to start again."
     mine: Training = json.loads(_text(about))
     if stored["labels"] != mine["labels"]:

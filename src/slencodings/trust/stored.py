@@ -16,16 +16,15 @@ from slencodings.trust.truth import Shrinking, TruthModel
 from slencodings.trust.worth import Ridge
 
 _HOW = "Make one: sle encode IN -o OUT --save-crowd crowd.json"
+# The kind of file that this version writes, and the only one that it reads.
+KIND = 1
 _NAMES = ("annotators", "labels")
 _COUNTS = ("count", "level_count")
-_PLAIN = (
-    "typical_worth",
-    "through_truth",
-    "prior_weight",
-    "losses",
-    "converged",
-    "from_uncertainty",
-)
+_FLAGS = ("converged", "from_uncertainty")
+_NUMBERS = ("typical_worth", "through_truth", "prior_weight")
+# Rows of these sum to 1.
+_SHARES = ("base_rate", "meaning", "prior", "confusion", "crowd", "habits")
+_AT_MOST_ONE = ("share", "through_truth", "correlation")
 
 
 def crowd_to_dict(crowd: Crowd) -> dict[str, Any]:
@@ -44,7 +43,7 @@ def _plain(value: Any) -> Any:
 def crowd_to_json(crowd: Crowd) -> str:
     """The whole value as JSON; `crowd_from_json` reads it."""
     try:
-        return json.dumps(crowd_to_dict(crowd), allow_nan=False)
+        return json.dumps({"stored_crowd": KIND} | crowd_to_dict(crowd), allow_nan=False)
     except TypeError as error:
         raise ValueError(
             "annotators and labels must be text or numbers to be stored; "
@@ -54,65 +53,120 @@ def crowd_to_json(crowd: Crowd) -> str:
 
 def crowd_from_json(text: str) -> Crowd:
     """Read what `crowd_to_json` wrote."""
-    given: Any = json.loads(text)
-    names = {f.name for f in fields(Crowd)}
-    there = cast("dict[str, Any]", given) if type(given) is dict else None
-    if there is None or set(there) != names:
-        came = type(cast("object", given)).__name__ if there is None else ", ".join(sorted(there))
+    try:
+        given: Any = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"a stored crowd is JSON; this is not ({error}). {_HOW}") from None
+    except RecursionError:
+        raise ValueError(f"a stored crowd is JSON of four levels; more came. {_HOW}") from None
+    if type(given) is not dict:
+        raise _no_crowd(type(given).__name__)
+    there = cast("dict[str, Any]", given)
+    if there.get("meaning") is not None and "worth" in there and "model" not in there:
         raise ValueError(
-            f"a stored crowd has the fields {', '.join(sorted(names))}; {came[:80]} came. {_HOW}"
+            "this is trust as slencodings 0.1.0 learned it, without what is said where a label is "
+            f"true; a crowd is needed, and is learned from the same annotations. {_HOW}"
         )
+    kind = there.pop("stored_crowd", KIND)
+    if kind != KIND:
+        raise ValueError(
+            f"a stored crowd of kind {KIND} is needed; one of kind {kind!r:.20} came. Install the "
+            f"version of slencodings that wrote it, or learn it again. {_HOW}"
+        )
+    return crowd_from_dict(there)
+
+
+def crowd_from_dict(there: dict[str, Any]) -> Crowd:
+    """Read what `crowd_to_dict` gave."""
+    if set(there) != {f.name for f in fields(Crowd)}:
+        raise _no_crowd(", ".join(sorted(there)) or "none")
     try:
         crowd = Crowd(**{name: _read(name, value) for name, value in there.items()})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise ValueError(f"a stored crowd is damaged: {error}. Store it again.") from error
-    _check_shapes(crowd)
+    _check(crowd)
     return crowd
+
+
+def _no_crowd(came: str) -> ValueError:
+    names = ", ".join(sorted(f.name for f in fields(Crowd)))
+    return ValueError(f"a stored crowd has the fields {names}; {came[:80]} came. {_HOW}")
 
 
 def _read(name: str, value: Any) -> Any:
     if name in _NAMES:
-        return np.asarray(value, dtype=object if any(isinstance(v, str) for v in value) else None)
+        return _plain_names(value)
     if name in _COUNTS:
         return np.asarray(value, dtype=np.intp)
     if name == "ridge":
-        return Ridge(**value)
+        return Ridge(**{part: float(x) for part, x in value.items()})
     if name == "people":
         return People(**{part: _floats(x) for part, x in value.items()})
-    if name == "model" and value is not None:
-        others = ("correlation", "shrinking")
-        arrays = {part: _floats(x) for part, x in value.items() if part not in others}
-        shrinking = Shrinking(**value["shrinking"])
-        return TruthModel(**arrays, correlation=float(value["correlation"]), shrinking=shrinking)
-    if value is None or name in _PLAIN:
+    if name == "losses":
+        return {str(part): float(x) for part, x in value.items()}
+    if name in _FLAGS:
+        return bool(value)
+    if name in _NUMBERS:
+        return float(value)
+    if name in ("meaning", "model") and value is None:
         return value
+    if name == "model":
+        return _read_model(value)
     return _floats(value)
+
+
+def _read_model(value: dict[str, Any]) -> TruthModel:
+    others = ("correlation", "shrinking")
+    arrays = {part: _floats(x) for part, x in value.items() if part not in others}
+    how = value["shrinking"]
+    shrinking = Shrinking(float(how["strength"]), bool(how["along_order"]))
+    return TruthModel(**arrays, correlation=float(value["correlation"]), shrinking=shrinking)
+
+
+def _plain_names(value: list[Any]) -> NDArray[Any]:
+    plain = type(value) is list and all(isinstance(v, str | int | float) for v in value)
+    if not plain or len({*value}) < len(value):
+        raise ValueError("annotators and labels must be text or numbers, each once")
+    return np.asarray(value, dtype=object if any(isinstance(v, str) for v in value) else None)
 
 
 def _floats(value: Any) -> NDArray[np.float64]:
     return np.asarray(value, dtype=float)
 
 
-def _check_shapes(crowd: Crowd) -> None:
-    """Refuse parts that do not fit each other."""
-    M, L, K = (len(x) for x in (crowd.annotators, crowd.levels, crowd.labels))
+def _check(crowd: Crowd) -> None:
+    """Refuse parts that do not fit each other, and numbers that are none of a crowd."""
+    M, L, K = (x.size for x in (crowd.annotators, crowd.levels, crowd.labels))
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("worth", "count"), (M,)),
-        **dict.fromkeys(("share", "level_count"), (L,)),
+        **dict.fromkeys(("levels", "share", "level_count"), (L,)),
+        **dict.fromkeys(_NUMBERS, ()),
         "base_rate": (K,),
         **({} if crowd.meaning is None else {"meaning": (K, K)}),
     }
-    parts = {name: getattr(crowd, name) for name in shapes} | crowd.people._asdict()
+    parts: dict[str, Any] = {name: getattr(crowd, name) for name in shapes}
+    parts |= crowd.people._asdict()
     shapes |= dict.fromkeys(crowd.people._fields, (M,))
     if crowd.model is not None:
         parts |= crowd.model._asdict()
         shapes |= {"prior": (K,), "confusion": (M, K, K), "crowd": (K, K), "habits": (K, K)}
+        shapes["correlation"] = ()
     for name, shape in shapes.items():
-        if parts[name].shape != shape:
-            raise ValueError(
-                f"a stored crowd is damaged: {name} must have the shape {shape}; "
-                f"{parts[name].shape} came. Store it again."
-            )
+        x = _floats(parts[name])
+        if x.shape != shape:
+            raise _damaged(name, f"must have the shape {shape}; {x.shape} came")
+        if not np.isfinite(x).all() or ((x < 0).any() and name != "levels"):
+            raise _damaged(name, "must hold numbers that are 0 or more; others came")
+        if name in _SHARES and (abs(x.sum(axis=-1) - 1) > 1e-6).any():
+            raise _damaged(name, "must sum to 1 in every row; it does not")
+        if name in _AT_MOST_ONE and (x > 1).any():
+            raise _damaged(name, "must be 1 at most; more came")
+    if not crowd.prior_weight > 0:
+        raise _damaged("prior_weight", "must be more than 0; 0 came")
+
+
+def _damaged(name: str, why: str) -> ValueError:
+    return ValueError(f"a stored crowd is damaged: {name} {why}. Store it again.")
 
 
 def load_crowd(name: str) -> Crowd:
@@ -130,8 +184,6 @@ def load_crowd(name: str) -> Crowd:
         return crowd_from_json(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
         why = "it is not text"
-    except json.JSONDecodeError as error:
-        why = f"it is not JSON ({error})"
     except ValueError as error:
         why = str(error)
-    raise ValueError(f"{name} holds no stored crowd: {why} {_HOW}")
+    raise ValueError(f"{name} holds no stored crowd: {why} {'' if _HOW in why else _HOW}".strip())

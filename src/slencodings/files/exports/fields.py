@@ -60,7 +60,7 @@ def split_cell(cell: str, separator: str | None = None) -> list[str]:
     (['a, b', 'c'], ['a', 'c'], ['a, b', 'c'], ['a'])
     """
     if cell.lstrip().startswith("["):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             return [str(x) for x in cast("list[Any]", json.loads(cell))]
     found = separator or next((s for s in SEPARATORS if s in cell), None)
     return [part.strip() for part in cell.split(found) if part.strip()] if found else [cell]

@@ -157,7 +157,7 @@ def _flat(records: Iterable[Record], left_out: Counter[str], item: str | None) -
 def _cell(value: Json, where: str, name: str) -> tuple[tuple[Name, ...], bool | None, str]:
     """The labels in a cell: a word, or JSON such as {"choices": [...]} and [{"rating": 4}]."""
     if isinstance(value, str) and value[:1] in ("{", "["):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             value = json.loads(value)
     each = value if isinstance(value, list) else [value]
     objects = [v for v in each if isinstance(v, dict)]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
 from slencodings.files.beside import tells_about_others
+from slencodings.files.readable import Gzipped, check_unpacked
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 Object: TypeAlias = dict[str, Json]
@@ -62,6 +63,7 @@ def parts(path: Path) -> list[Part]:
     elif zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             members = [Path(name) for name in sorted(archive.namelist())]
+            check_unpacked(path, sum(part.file_size for part in archive.infolist()))
         inside = [p for p in members if p.suffix in ENDINGS]
         found = [
             Part(p.name, p.parent.name or path.stem, partial(_member, path, p.as_posix()))
@@ -82,7 +84,7 @@ def parts(path: Path) -> list[Part]:
 def _opener(path: Path) -> Callable[[], IO[bytes] | gzip.GzipFile]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
-    return partial(gzip.GzipFile, path) if packed else partial(path.open, "rb")
+    return partial(Gzipped, path) if packed else partial(path.open, "rb")
 
 
 def _member(path: Path, name: str) -> IO[bytes]:

@@ -1,0 +1,244 @@
+"""Files that somebody made to do harm: bombs, depth, lies about themselves. Refused in words."""
+
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile import put
+from running import Sle
+from torture.readers import (
+    READERS,
+    _what_stores_say,
+    npz_with_header,
+    refused,
+    sheet,
+    store_that_says,
+    workbook,
+)
+
+from slencodings.files import readable
+from slencodings.files.exports import read_export
+from slencodings.files.features import read_features
+from slencodings.trust import crowd_from_json, load_crowd
+
+CROWD = b"item,annotator,label\n" + b"".join(
+    b"i%d,ann,yes\ni%d,bob,no\n" % (n, n) for n in range(99)
+)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that unpack to more than a megabyte are large already."""
+    monkeypatch.setattr(readable, "LARGEST_UNPACKED", 1 << 20)
+
+
+# What unpacks to far more than it is
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("how", [[], ["--encoding", "utf-8"]])
+def test_a_gzipped_file_that_unpacks_without_end_is_refused(tmp_path: Path, sle: Sle, how: Any):
+    (tmp_path / "crowd.csv.gz").write_bytes(gzip.compress(CROWD + b"i,ann,yes\n" * 3_000_000))
+    run = sle("encode", "crowd.csv.gz", "-o", "targets.csv", *how)
+    assert run.code == 1
+    assert "crowd.csv.gz unpacks to" in run.err
+    assert "at most 300 times its size is read. If it is meant so, unpack it yourself" in run.err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_gzipped_file_that_is_large_but_no_bomb_is_read(tmp_path: Path, sle: Sle):
+    rng = np.random.default_rng(0)
+    lines = (b"%d,ann%d,%d\n" % (i, i % 7, rng.integers(2)) for i in range(120_000))
+    (tmp_path / "crowd.csv.gz").write_bytes(
+        gzip.compress(b"item,annotator,label\n" + b"".join(lines))
+    )
+    run = sle("encode", "crowd.csv.gz", "-o", "targets.csv", "--weigh", "stated")
+    assert run.code == 0, run.err
+
+
+@pytest.mark.usefixtures("small")
+def test_exports_that_unpack_without_end_are_refused(tmp_path: Path):
+    data = json.dumps([{"_input_hash": 1, "answer": "accept", "text": " " * 30_000_000}]).encode()
+    (tmp_path / "export.json").write_bytes(gzip.compress(data))
+    with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("export.json", data)
+    for name in ("export.json", "export.zip"):
+        with pytest.raises(ValueError, match=f"{name} unpacks to .* which no table does"):
+            read_export(tmp_path / name)
+
+
+@pytest.mark.usefixtures("small")
+def test_arrays_that_unpack_without_end_are_refused(tmp_path: Path):
+    np.savez_compressed(tmp_path / "X.npz", item=["a"], X=np.zeros((1, 2_000_000)))
+    with pytest.raises(ValueError, match=r"X.npz cannot be read as NPZ: X.npz unpacks to"):
+        read_features(str(tmp_path / "X.npz"), ["a"])
+
+
+def test_arrays_that_say_they_are_larger_than_memory_are_refused(tmp_path: Path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 4), }\n"
+    (tmp_path / "X.npz").write_bytes(npz_with_header(header))
+    with pytest.raises(ValueError, match=r"cannot be read as NPZ: .*(allocate|expected)"):
+        read_features(str(tmp_path / "X.npz"), ["a"])
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"item": np.asarray("a"), "X": np.zeros((1, 2))},
+        {"item": ["a", "b"], "X": np.zeros((1, 2))},
+        {"item": ["a"], "X": np.asarray([["text"]])},
+        {"item": ["a"]},
+    ],
+)
+def test_arrays_that_are_no_features_are_refused(tmp_path: Path, arrays: Any):
+    np.savez(tmp_path / "X.npz", **arrays)
+    with pytest.raises(ValueError, match=r"`item` \(n,\) and `X` \(n, ...\), of numbers; .* came"):
+        read_features(str(tmp_path / "X.npz"), ["a"])
+
+
+def test_a_pickle_inside_arrays_is_never_loaded(tmp_path: Path):
+    np.savez(tmp_path / "X.npz", item=["a"], X=np.asarray([[print]], dtype=object))
+    with pytest.raises(ValueError, match=r"cannot be read as NPZ: Object arrays cannot be loaded"):
+        read_features(str(tmp_path / "X.npz"), ["a"])
+
+
+def test_a_workbook_with_two_cells_far_apart_ends_nothing(tmp_path: Path, sle: Sle):
+    cells = {"A1": "item", "B1": "label", "A2": "x", "B2": "yes", "XFD1048576": "far"}
+    (tmp_path / "crowd.xlsx").write_bytes(workbook(sheet(cells, "A1:XFD1048576")))
+    run = sle("encode", "crowd.xlsx", "-o", "targets.csv")
+    assert run.code == 1
+    assert "cannot be read as a workbook: it takes more memory than it may" in run.err
+    assert "is a cell filled far from the others?" in run.err
+
+
+def test_a_workbook_whose_reader_ends_is_damaged(
+    tmp_path: Path, sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "crowd.xlsx").write_bytes(workbook(sheet({"A1": "item"})))
+    monkeypatch.setattr(readable.sheets, "__file__", str(tmp_path / "gone.py"))
+    run = sle("encode", "crowd.xlsx", "-o", "targets.csv")
+    assert "cannot be read as a workbook: its parts do not fit together" in run.err
+
+
+# What is nested without end
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("crowd.json", "[" * 200_000),
+        ("crowd.jsonl", '{"a":' * 200_000),
+        ("crowd.jsonl", '{"item": 1, "label": ' + "9" * 5000 + "}"),
+        ("crowd.json", '{"item": 1, "label": ' + "[" * 5000 + "]" * 5000 + "}"),
+        ("crowd.jsonl", '{"item": 1, "label": "' + "[" * 5000 + '"}'),
+    ],
+)
+def test_deep_json_is_refused(tmp_path: Path, sle: Sle, name: str, text: str):
+    (tmp_path / name).write_text(text)
+    run = sle("encode", name, "-o", "targets.csv")
+    assert run.code == 1
+    assert "should not happen" not in run.err
+
+
+def test_a_cell_of_deep_json_is_text():
+    deep = "[" * 5000
+    with pytest.raises(ValueError, match="'label' is free text"):
+        read_export({"item": [1], "label": [deep]}, format="several")
+    record = {"id": 1, "annotator": 1, "annotation_id": 1, "lead_time": 1, "topic": deep}
+    with pytest.raises(ValueError, match="'topic' is free text"):
+        read_export([record])
+
+
+@pytest.mark.parametrize("name", ["labels=[x]", "confidence_scale=('a', 1)", "missing='", "item=1"])
+def test_words_of_data_that_look_like_parameters_stay_words(tmp_path: Path, sle: Sle, name: str):
+    (tmp_path / "crowd.csv").write_text(f'"{name}","{name}"\n1,2\n')
+    run = sle("encode", "crowd.csv", "-o", "targets.csv")
+    assert (run.code, "error: column names must differ" in run.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "JSON of four levels; more came"),
+        ("{", "a stored crowd is JSON; this is not"),
+        ("1" * 5000, "a stored crowd is JSON; this is not"),
+        ('{"stored_crowd": 9}', "of kind 1 is needed; one of kind 9 came. Install the version"),
+    ],
+)
+def test_what_is_no_json_of_ours_is_no_stored_crowd(tmp_path: Path, text: str, words: str):
+    with pytest.raises(ValueError, match=words):
+        crowd_from_json(text)
+    (tmp_path / "crowd.json").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        load_crowd(str(tmp_path / "crowd.json"))
+
+
+STORED: Any = json.loads(READERS["crowd.json"].seeds()[0])
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "words"),
+    [
+        (("worth", 0), -1.0, "worth must hold numbers that are 0 or more"),
+        (("worth", 0), float("nan"), "worth must hold numbers that are 0 or more"),
+        (("typical_worth",), 1e999, "typical_worth must hold numbers that are 0 or more"),
+        (("base_rate", 0), 0.9, "base_rate must sum to 1 in every row"),
+        (("through_truth",), 1.5, "through_truth must be 1 at most"),
+        (("prior_weight",), 0, "prior_weight must be more than 0"),
+        (("prior_weight",), "two", "damaged: could not convert"),
+        (("labels", 0), "yes", "annotators and labels must be text or numbers, each once"),
+        (("labels", 0), ["no"], "annotators and labels must be text or numbers, each once"),
+        (("count", 0), 10**30, "damaged: "),
+        (("people",), [], "damaged: "),
+        (("losses",), None, "damaged: "),
+        (("levels",), [[1.0]], "damaged: levels must have the shape"),
+        (("levels",), 1.0, "damaged: levels must have the shape"),
+        (("labels",), "ny", "annotators and labels must be text or numbers, each once"),
+    ],
+)
+def test_a_crowd_with_a_number_that_none_has_is_refused(path: Any, new: Any, words: str):
+    with pytest.raises(ValueError, match=words):
+        crowd_from_json(json.dumps(put(STORED, path, new)))
+
+
+# What says of itself what is not so
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "words"),
+    [
+        (("item",), 1, r"damaged \(item\)"),
+        (("smoothing",), 2, r"damaged \(smoothing\)"),
+        (("confidence_scale",), [1, 1], r"damaged \(confidence_scale\)"),
+        (("labels",), ["no", "no"], r"damaged \(labels\)"),
+        (("labels",), ["no", 1], r"damaged \(labels\)"),
+        (("labels",), [], r"damaged \(labels\)"),
+        (("fixed",), "yes", r"damaged \(fixed\)"),
+        (("labels",), ["no", "maybe"], r"damaged \(crowd\)"),
+        (("crowd", "worth"), [], r"damaged \(ValueError, a stored crowd is damaged: worth"),
+        (("crowd",), [], r"damaged \((Type|Value|Attribute)Error"),
+        (("batches", 0, "rows"), None, r"damaged \(batches\)"),
+        (("batches", 0), {}, r"damaged \(KeyError"),
+        (("store",), "two", "is a store of kind 'two', written by"),
+    ],
+)
+def test_a_store_that_says_what_none_does_is_refused(
+    tmp_path: Path, path: Any, new: Any, words: str
+):
+    about = put(json.loads(_what_stores_say()[1]), path, new)
+    said = refused(READERS["about.parquet"], json.dumps(about).encode(), tmp_path)
+    assert said is not None
+    with pytest.raises(AssertionError, match=words):
+        raise AssertionError(said)
+
+
+@pytest.mark.parametrize("about", [b"", b"[]", b"\xff", b"[" * 100_000])
+def test_a_table_that_says_nothing_of_ours_is_no_store(tmp_path: Path, about: bytes):
+    said = refused(READERS["about.parquet"], about, tmp_path)
+    assert said is None or "column" in said, said
+    assert io.BytesIO(store_that_says(about)).read(4) == b"PAR1"
