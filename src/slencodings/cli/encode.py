@@ -34,6 +34,10 @@ def encode(
     weigh: o.Weigh = None,
     asked: o.Asked = "votes",
     save_crowd: o.SaveCrowd = None,
+    features: o.MoreFeatures = None,
+    feature_item: o.FeatureItem = None,
+    text: o.Text = None,
+    encoder: o.TextEncoder = None,
     seed: o.Seed = None,
     smoothing: o.Smoothing = None,
     prior_weight: o.PriorWeight = None,
@@ -49,15 +53,26 @@ def encode(
     confidence, reliability) and what was found is said. What annotations are worth is learned from
     the crowd itself; --weigh stated takes it from these columns. With --into, the annotations are
     added to evidence that is kept, and opinions are of all that is in it; it may itself be IN.
-    With --pairwise, rows compare two, and OUT has the better and the other of every pair.
+    With --pairwise, rows compare two, and OUT has the better and the other of every pair. With
+    --features, networks that have not seen an item help to say what it is, as far as held-out votes
+    are predicted better, and items that nobody annotated have opinions, too.
     """
     _check_output(target, into, again)
+    if features is None:
+        for option, value in {
+            "--feature-item": feature_item,
+            "--text": text,
+            "--encoder": encoder,
+        }.items():
+            if value is not None:
+                raise typer.BadParameter("it is for `--features FILE`.", param_hint=option)
     if scores is not None and pairwise is None:
         raise typer.BadParameter("it is for `--pairwise LEFT,RIGHT,WINNER`.", param_hint="--scores")
     if pairwise is not None:
         others = {"--into": into, "--keep": keep, "--weigh": weigh, "--save-crowd": save_crowd}
         others |= {"--smoothing": smoothing, "--form": form, "--multi": reading.multi}
         others |= {"--engine": None if engine == "duckdb" else engine, "--labels": reading.labels}
+        others |= {"--features": features}
         _refuse(others, "--pairwise")
         with notes(quiet, verbose) as (say, _):
             from slencodings.files.pairs import encode_pairs
@@ -88,8 +103,11 @@ def encode(
             "--keep": keep,
             "--merge-case": reading.merge_case,
             "--save-crowd": save_crowd,
+            "--features": features,
         },
     )
+    if features is not None:
+        _refuse({"--into": into, "--multi": reading.multi}, "--features")
     from slencodings.tables.fuse import Fusing
 
     fusing = Fusing(
@@ -102,7 +120,8 @@ def encode(
         weigh=weigh,
         seed=seed or 0,
     )
-    _check_weighing(reading, fusing, {"--save-crowd": save_crowd, "--seed": seed})
+    learning = {"--save-crowd": save_crowd, "--features": features, "--seed": seed}
+    _check_weighing(reading, fusing, learning)
     with notes(quiet, verbose) as (say, progress):
         if engine == "spark" and target is not None:
             from slencodings.files.spark import PATIENCE, encode_files
@@ -114,6 +133,20 @@ def encode(
         else:
             from slencodings.files.encode import encode_file
 
+            also = None
+            if features is not None:
+                from slencodings.cli import models
+
+                also = models.network_source(
+                    features,
+                    feature_item=feature_item,
+                    text=text,
+                    embed=models.text_encoder(encoder, text),
+                    truth=asked == "truth",
+                    seed=seed or 0,
+                    say=say,
+                    progress=progress,
+                )
             about = encode_file(
                 source,
                 target,
@@ -124,6 +157,7 @@ def encode(
                 memory=memory,
                 save_crowd=save_crowd,
                 csv_style=csv_style,
+                also=also,
                 say=say,
                 progress=progress,
             )
