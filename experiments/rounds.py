@@ -25,7 +25,7 @@ from slencodings.torch import SLEClassifier
 METHODS = (
     "CE on votes",
     "SLE on votes",
-    "CE on Dawid-Skene",
+    "CE on shrunk Dawid-Skene",
     "Raykar et al. 2010",
     "CrowdLayer",
     "CE in rounds",
@@ -138,8 +138,9 @@ def learn(method: str, X: NDArray[np.float32], crowd: Annotations, plan: Plan, s
         case "SLE on votes":
             model = make().fit(X, crowd)
             return Rival(aggregate.sle(crowd).probability, model.predict_proba)
-        case "CE on Dawid-Skene":
-            q = aggregate.dawid_skene(crowd).probability
+        case "CE on shrunk Dawid-Skene":
+            # Plain Dawid-Skene is degenerate where annotators share no items.
+            q = aggregate.shrunk_dawid_skene(crowd, use_confidence=False).probability
             return Rival(q, make().fit(X, q).predict_proba)
         case "Raykar et al. 2010":
             return raykar(make, X, crowd)
