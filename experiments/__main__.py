@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
+    helped.add_argument("--methods", nargs="+", choices=rounds.METHODS, metavar="NAME")
     helped.add_argument("--seeds", type=_count, default=3, help="usually 3")
     for verb, seeds in ((made, 10), (beyond, 5), (trained, 3)):
         verb.add_argument("--seeds", type=_count, default=seeds, help=f"usually {seeds}")
@@ -198,7 +199,7 @@ def run_rates(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
     """Networks that help to say what is true of items with few annotations."""
-    todo = rounds.jobs(given.dataset, given.seeds)
+    todo = rounds.jobs(given.dataset, given.methods, given.seeds)
     rows = keep(given.rows, rounds.rows, todo, workers=given.workers, measure=not given.kept)
     for name in rows["setting"].unique(maintain_order=True):
         print(f"rounds {name}\n{tables.terminal(tables.rounds_table(rows, name))}\n")
@@ -214,11 +215,7 @@ def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
 def run_uses(given: argparse.Namespace) -> pl.DataFrame:
     """What opinions are for, and how doubt changes with items and annotations."""
     rows = keep(given.rows, uses.rows, uses.jobs(), workers=given.workers, measure=not given.kept)
-    parts = {
-        "uses": tables.uses_table(rows),
-        "doubt": tables.growth_table(rows, "doubt"),
-        "covered": tables.growth_table(rows, "coverage of 90 %"),
-    }
+    parts = tables.all_of_uses(rows)
     print("\n\n".join(tables.terminal(part) for part in parts.values()))
     if given.write:
         tables.place("training.md", {k: tables.markdown(v) for k, v in parts.items()})

@@ -274,7 +274,8 @@ def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
             for metric, _, up in there:
                 every = [v for key, v in means.items() if key[0] == n and key[2] == metric]
                 value, best = means[n, method, metric], max(every) if up else min(every)
-                row.append(_bold(f"{value:.3f}", abs(value - best) < 5e-4))
+                # Nobody is best alone.
+                row.append(_bold(f"{value:.3f}", len(every) > 1 and abs(value - best) < 5e-4))
             cells.append(row)
     return ["annotations an item", "learned by", *(head for _, head, _ in there)], cells
 
@@ -294,33 +295,56 @@ USES = (
 )
 
 
+def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
+    """What networks are good for; and doubt and coverage by how much there is to learn from."""
+    return {
+        "uses": uses_table(rows),
+        "doubt": growth_table(rows, "doubt"),
+        "covered": growth_table(rows, "coverage of 90 %"),
+    }
+
+
 def uses_table(rows: pl.DataFrame) -> Table:
-    """What networks are good for, mean over seeds; the best of each number is bold."""
-    kept = rows.filter(pl.col("setting").is_in(["all digits", "two left out"]))
+    """What networks are good for, mean over the seeds that all have; the best number is bold."""
+    kept = _complete(rows.filter(pl.col("setting").is_in(["all digits", "two left out"])), 2)
     means = _by(kept, "method", "metric")
+    methods = [m for m in uses.METHODS if (m, "votes") in means]
     cells = []
-    for method in uses.METHODS:
+    for method in methods:
         row = [method]
         for metric, _, up in USES:
-            every = [means[m, metric] for m in uses.METHODS if (m, metric) in means]
+            every = [means[m, metric] for m in methods if (m, metric) in means]
             value = means.get((method, metric))
             best = None if up is None else max(every) if up else min(every)
             near = value is not None and best is not None and abs(value - best) < 5e-4
             row.append("" if value is None else _bold(f"{value:.3f}", near))
         cells.append(row)
-    return ["learned by", *(head for _, head, _ in USES)], cells
+    seeds = kept["seed"].n_unique()
+    return [f"learned by ({seeds} seed{'s' * (seeds > 1)})", *(head for _, head, _ in USES)], cells
+
+
+def _complete(rows: pl.DataFrame, settings: int) -> pl.DataFrame:
+    """The rows of seeds with which all methods were tried in so many settings."""
+    jobs = rows.select("seed", "setting", "method").unique().group_by("seed").len()
+    whole = jobs.filter(pl.col("len") == settings * len(uses.METHODS))
+    return rows.filter(pl.col("seed").is_in(whole["seed"].to_list()))
 
 
 def growth_table(rows: pl.DataFrame, metric: str) -> Table:
-    """One number by how many items there are, and by how many annotations on each."""
+    """One number by how many items there are, and by how many annotations on each.
+
+    What no seed was measured of is left empty.
+    """
     means = _by(rows.filter(metric=metric), "method", "setting")
-    items = {n: "all digits" if n == uses.ITEMS[-1] else f"{n} items" for n in uses.ITEMS}
+    items = {n: "all digits" if n == uses.USUAL_ITEMS else f"{n} items" for n in uses.ITEMS}
     each = {
         n: "all digits" if n == uses.USUAL_ANNOTATIONS else f"{n} annotations"
         for n in uses.ANNOTATIONS
     }
-    settings = [*items.values(), *each.values()]
-    cells = [[m, *(f"{means[m, setting]:.3f}" for setting in settings)] for m in uses.DOUBTING]
+    cells = []
+    for method in uses.DOUBTING:
+        found = [means.get((method, setting)) for setting in (*items.values(), *each.values())]
+        cells.append([method, *("" if value is None else f"{value:.3f}" for value in found)])
     heads = [*(f"{n:,} items" for n in items), *(f"{n} each" for n in each)]
     return ["learned by", *heads], cells
 

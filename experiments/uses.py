@@ -60,14 +60,12 @@ class Guess(NamedTuple):
 def jobs() -> list[Job]:
     """All methods as usual and without two digits; doubting ones with fewer and more to learn."""
     settings = [(name, m) for name in ("all digits", "two left out") for m in METHODS]
-    settings += [(f"{n} items", m) for n in ITEMS[:-1] for m in DOUBTING]
-    settings += [
-        (f"{n} annotations", m) for n in ANNOTATIONS if n != USUAL_ANNOTATIONS for m in DOUBTING
-    ]
+    fewer = [f"{n} items" for n in ITEMS if n != USUAL_ITEMS]
+    fewer += [f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS]
     return [
         {"experiment": "uses", "setting": name, "method": method, "seed": seed}
         for seed in range(SEEDS)
-        for name, method in settings
+        for name, method in [*settings, *((name, m) for name in fewer for m in DOUBTING)]
     ]
 
 
