@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,13 @@ from experiments import (
     synthetic,
     tables,
     texts,
+    uses,
 )
 from experiments.rows import FOLDER, keep, read
 
 Run = Callable[[argparse.Namespace], pl.DataFrame]
+# `--layers all`, where a number says how many from the top.
+_ALL = -1
 
 
 def main(words: list[str] | None = None) -> None:
@@ -46,8 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
+    _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
+    helped.add_argument("--methods", nargs="+", choices=rounds.METHODS, metavar="NAME")
     helped.add_argument("--seeds", type=_count, default=3, help="usually 3")
     for verb, seeds in ((made, 10), (beyond, 5), (trained, 3)):
         verb.add_argument("--seeds", type=_count, default=seeds, help=f"usually {seeds}")
@@ -57,6 +62,11 @@ def _parser() -> argparse.ArgumentParser:
     methods = ", ".join(real.METHODS)
     trained.add_argument("--methods", nargs="+", choices=real.METHODS, help=methods, metavar="NAME")
     trained.add_argument("--encoder", help="of texts: a model of Hugging Face, or its folder")
+    trained.add_argument("--layers", type=_layers, help="of the encoder that are trained, or `all`")
+    trained.add_argument("--epochs", type=_count, help="as many as the plan of the data set has")
+    trained.add_argument("--batch", type=_count, help="items a step; as many as the plan has")
+    trained.add_argument("--rate", type=_rate, help="learning rate; that of the plan")
+    trained.add_argument("--as-printed", action="store_true", help="the KL as the paper prints it")
     return parser
 
 
@@ -64,10 +74,25 @@ def _verb(verbs: Any, name: str, run: Run, words: str) -> argparse.ArgumentParse
     verb = verbs.add_parser(name, help=words, description=words)
     verb.set_defaults(run=run)
     verb.add_argument("--write", action="store_true", help="figures and tables into docs/")
+    verb.add_argument("--kept", action="store_true", help="measure nothing, show what is kept")
     verb.add_argument("--workers", type=_count, help="processes; as many as processors")
     where = FOLDER / f"{name}.parquet"
     verb.add_argument("--rows", type=Path, default=where, help="where rows are kept")
     return verb
+
+
+def _layers(word: str) -> int:
+    return _ALL if word == "all" else 0 if word == "0" else _count(word)
+
+
+def _rate(word: str) -> float:
+    try:
+        rate = float(word)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number above 0; {word!r} came")
+    return rate
 
 
 def _count(word: str) -> int:
@@ -79,7 +104,7 @@ def _count(word: str) -> int:
 def run_synthetic(given: argparse.Namespace) -> pl.DataFrame:
     """Figure 1 and Table 4."""
     todo = synthetic.jobs(given.seeds, quick=given.quick)
-    rows = keep(given.rows, synthetic.rows, todo, workers=given.workers)
+    rows = keep(given.rows, synthetic.rows, todo, workers=given.workers, measure=not given.kept)
     print(tables.terminal(tables.table4(rows)))
     if given.write:
         figures.save(figures.figure1(rows), "figure1")
@@ -91,7 +116,7 @@ def run_synthetic(given: argparse.Namespace) -> pl.DataFrame:
 def run_operators(given: argparse.Namespace) -> pl.DataFrame:
     """Which operator when."""
     todo = operators.jobs(given.seeds, quick=given.quick)
-    rows = keep(given.rows, operators.rows, todo, workers=given.workers)
+    rows = keep(given.rows, operators.rows, todo, workers=given.workers, measure=not given.kept)
     if given.quick:
         return rows
     for quality in operators.CROWDS:
@@ -108,47 +133,52 @@ def run_operators(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_real(given: argparse.Namespace) -> pl.DataFrame:
     """Table 2, and the methods beyond it."""
-    if given.encoder:
-        _check_encoder(given.encoder, given.rows, given.dataset or data.DATASETS)
-        os.environ["SLENCODINGS_ENCODER"] = given.encoder  # for the other processes, too
-    todo = real.jobs(
-        given.dataset or data.DATASETS,
-        given.methods,
-        1 if given.quick else given.seeds,
-        given.quick,
-    )
+    plans = {name: _plan(given, data.PLANS[name]) for name in given.dataset or data.DATASETS}
+    encoder = _encoder(given.encoder) if any(name in data.TEXTS for name in plans) else ""
+    encoders = {n: encoder if n in data.TEXTS else data.IMAGE_NETWORK for n in plans}
+    seeds = 1 if given.quick else given.seeds
+    todo = real.jobs(plans, encoders, given.methods, seeds, given.quick)
     # A look at whether it works is not to be found among results.
     path = given.rows.with_stem(given.rows.stem + "-quick") if given.quick else given.rows
     given.rows = path
-    rows = keep(path, real.rows, todo, workers=given.workers)
+    rows = keep(path, real.rows, todo, workers=given.workers, measure=not given.kept)
     for name in rows["setting"].unique(maintain_order=True):
         print(f"{name}\n{tables.terminal(tables.table2(rows, name))}\n")
     if given.write and not given.quick:
         # All that is kept: nobody waits for days of training to see a table of minutes.
-        rows = read(path)
-        parts = {name: tables.table2(rows, name) for name in rows["setting"].unique()}
-        tables.place("reproduction.md", {k: tables.markdown(v) for k, v in parts.items()})
+        tables.place("reproduction.md", tables.all_of_table2(read(path)))
     return rows
 
 
-def _check_encoder(name: str, path: Path, wanted: Sequence[str]) -> None:
-    """An encoder must be there, and its rows are not to be taken for those of another."""
+def _plan(given: argparse.Namespace, plan: data.Plan) -> data.Plan:
+    """The plan of a data set, with what was said otherwise."""
+    typed = {
+        "layers": given.layers,
+        "max_epochs": given.epochs,
+        "batch_size": given.batch,
+        "learning_rate": given.rate,
+        "normalize": False if given.as_printed else None,
+    }
+    plan = plan._replace(**{name: value for name, value in typed.items() if value is not None})
+    return plan._replace(layers=None) if given.layers == _ALL else plan
+
+
+def _encoder(name: str | None) -> str:
+    """The name of the encoder of texts in results; it must be there."""
     try:
-        texts.load_encoder(name)
+        found = texts.load_encoder(name).name
     except (OSError, ValueError) as error:
         raise SystemExit(f"--encoder must name a model or its folder; {name!r} is none.") from error
-    kept = read(path).filter(pl.col("setting").is_in(wanted) & (pl.col("setting") != "cifar10s"))
-    other = sorted(set(kept["encoder"]) - {name}) if len(kept) else []
-    if other:
-        raise SystemExit(
-            f"{path.name} has rows of the encoder {other[0]!r}, and {name!r} is asked for. "
-            "Keep them apart: --rows FILE.parquet"
-        )
+    if name:
+        os.environ["SLENCODINGS_ENCODER"] = name  # for the other processes, too
+    return found
 
 
 def run_sources(given: argparse.Namespace) -> pl.DataFrame:
     """Votes that were not shown, and networks, on UDS factuality."""
-    rows = keep(given.rows, sources.rows, sources.jobs(), workers=given.workers)
+    rows = keep(
+        given.rows, sources.rows, sources.jobs(), workers=given.workers, measure=not given.kept
+    )
     parts = {"votes": tables.held_out(rows), "networks": tables.networks(rows)}
     print("\n\n".join(tables.terminal(part) for part in parts.values()))
     if given.write:
@@ -160,7 +190,7 @@ def run_sources(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_rates(given: argparse.Namespace) -> pl.DataFrame:
     """Accuracy by loss and learning rate."""
-    rows = keep(given.rows, rates.rows, rates.jobs(), workers=given.workers)
+    rows = keep(given.rows, rates.rows, rates.jobs(), workers=given.workers, measure=not given.kept)
     print(tables.terminal(tables.rates_table(rows)))
     if given.write:
         tables.place("training.md", {"rates": tables.markdown(tables.rates_table(rows))})
@@ -169,11 +199,24 @@ def run_rates(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
     """Networks that help to say what is true of items with few annotations."""
-    todo = rounds.jobs(given.dataset, given.seeds)
-    rows = keep(given.rows, rounds.rows, todo, workers=given.workers)
-    parts = {f"rounds {name}": tables.rounds_table(rows, name) for name in rows["setting"].unique()}
-    for name, part in parts.items():
-        print(f"{name}\n{tables.terminal(part)}\n")
+    todo = rounds.jobs(given.dataset, given.methods, given.seeds)
+    rows = keep(given.rows, rounds.rows, todo, workers=given.workers, measure=not given.kept)
+    for name in rows["setting"].unique(maintain_order=True):
+        print(f"rounds {name}\n{tables.terminal(tables.rounds_table(rows, name))}\n")
+    if given.write:
+        # All that is kept, also of crowds that were not asked for this time.
+        kept = read(given.rows)
+        parts = {name: tables.rounds_table(kept, name) for name in kept["setting"].unique()}
+        place = {f"rounds {name}": tables.markdown(part) for name, part in parts.items()}
+        tables.place("training.md", place)
+    return rows
+
+
+def run_uses(given: argparse.Namespace) -> pl.DataFrame:
+    """What opinions are for, and how doubt changes with items and annotations."""
+    rows = keep(given.rows, uses.rows, uses.jobs(), workers=given.workers, measure=not given.kept)
+    parts = tables.all_of_uses(rows)
+    print("\n\n".join(tables.terminal(part) for part in parts.values()))
     if given.write:
         tables.place("training.md", {k: tables.markdown(v) for k, v in parts.items()})
     return rows

@@ -29,6 +29,9 @@ from slencodings import Annotations, datasets
 Codes = NDArray[np.intp]
 Split = tuple[Codes, Codes]
 
+# What the network of images is called in results; that of texts has the name of its encoder.
+IMAGE_NETWORK = "ResNet-32A"
+TEXTS = ("mre", "convabuse", "rte", "uds")
 DATASETS = ("cifar10s", "mre", "convabuse", "rte", "uds")
 CACHE = Path(os.environ.get("SLENCODINGS_CACHE", Path.home() / ".cache" / "slencodings"))
 # Items to learn from and to test on in a quick run.
@@ -42,12 +45,36 @@ class Plan(NamedTuple):
     Attributes
     ----------
     layers : of the transformer, from the top, that are trained; 0 for none, None for all
+    normalize : whether the KL is divided by the target's concentration, for methods that have it
     """
 
     layers: int | None
     max_epochs: int
     batch_size: int
     learning_rate: float
+    normalize: bool = True
+
+    def in_words(self, *, kl: bool) -> str:
+        """The plan as rows are known by it; how the KL is scaled only where there is one."""
+        layers = "all" if self.layers is None else str(self.layers)
+        words = f"layers {layers}, epochs {self.max_epochs}, batch {self.batch_size}"
+        words += f", rate {self.learning_rate:g}"
+        return words + (f", KL {'normalized' if self.normalize else 'as printed'}" if kl else "")
+
+
+def read_plan(words: str) -> Plan:
+    """The plan that `in_words` gave."""
+    found = re.fullmatch(
+        r"layers (all|\d+), epochs (\d+), batch (\d+), rate ([^,]+)(, KL (normalized|as printed))?",
+        words,
+    )
+    if found is None:
+        raise ValueError(
+            "a plan is 'layers N, epochs N, batch N, rate X' and how the KL is scaled; "
+            f"{words!r} came."
+        )
+    layers = None if found[1] == "all" else int(found[1])
+    return Plan(layers, int(found[2]), int(found[3]), float(found[4]), found[6] != "as printed")
 
 
 # Chosen by the mean F1 of MV and CE (Gold was looked at on RTE), on the published validation part,
@@ -85,8 +112,8 @@ class Data(NamedTuple):
     encoder: str
 
 
-def load(dataset: str, *, quick: bool = False) -> Data:
-    """A data set by name; a quick one has few items and folds."""
+def load(dataset: str, *, quick: bool = False, layers: int | None = None) -> Data:
+    """A data set by name; a quick one has few items and folds. `layers` is as in `Plan`."""
     if dataset not in PLANS:
         raise ValueError(f"`dataset` must be one of {', '.join(PLANS)}; {dataset!r} came.")
     data = _images(dataset) if dataset.startswith("cifar10s") else raw_texts(dataset)
@@ -94,7 +121,7 @@ def load(dataset: str, *, quick: bool = False) -> Data:
     data = some(data, splits)
     if dataset.startswith("cifar10s"):
         return data._replace(X=_scaled(data.X))
-    return encoded(data, dataset, texts.load_encoder(), PLANS[dataset].layers, CACHE)
+    return encoded(data, dataset, texts.load_encoder(), layers, CACHE)
 
 
 def encoded(
@@ -225,7 +252,7 @@ def _images(dataset: str) -> Data:
     if dataset == "cifar10s_soft":
         test = np.random.default_rng(0).permutation(crowd.X)[:300]
         train, tested = np.setdiff1d(train, test), everything
-    return Data(images, everything, labels, [(train, test)], tested, resnet32a, "ResNet-32A")
+    return Data(images, everything, labels, [(train, test)], tested, resnet32a, IMAGE_NETWORK)
 
 
 def _scaled(images: NDArray[np.uint8]) -> NDArray[np.float32]:

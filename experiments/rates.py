@@ -18,15 +18,16 @@ LOSSES = {
     "reverse KL, as printed": {"normalize": False},
 }
 _EPOCHS = 20
+SEEDS = 3
 
 
-def jobs(seeds: int = 3) -> list[Job]:
+def jobs() -> list[Job]:
     """One loss with one rate and seed each."""
     return [
         {"experiment": "rates", "setting": f"{rate:g}", "method": loss, "seed": seed}
         for rate in RATES
         for loss in LOSSES
-        for seed in range(seeds)
+        for seed in range(SEEDS)
     ]
 
 

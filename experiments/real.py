@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from experiments.data import PLANS, Data, Plan, load, part
+from experiments.data import Data, Plan, load, part, read_plan
 from experiments.rows import Job, Row
 from slencodings import Annotations, Opinion, aggregate, confidence, encode, evaluate, smooth
 from slencodings.torch import SLEClassifier
@@ -45,24 +45,36 @@ def methods(dataset: str) -> tuple[str, ...]:
 
 
 def jobs(
-    datasets: Sequence[str], wanted: Sequence[str] | None, seeds: int, quick: bool = False
+    plans: Mapping[str, Plan],
+    encoders: Mapping[str, str],
+    wanted: Sequence[str] | None,
+    seeds: int,
+    quick: bool = False,
 ) -> list[Job]:
-    """One method on one data set with one seed each."""
+    """One method on one data set with one seed each, by the data set's plan and encoder."""
     return [
         {
             "experiment": "real, quick" if quick else "real",
             "setting": dataset,
             "method": method,
             "seed": seed,
+            "encoder": encoders[dataset],
+            "plan": _shorter(plan, quick).in_words(kl=objective_of(method) == "reverse_kl"),
         }
-        for dataset in datasets
+        for dataset, plan in plans.items()
         for seed in range(seeds)
         for method in methods(dataset)
         if wanted is None or method in wanted
     ]
 
 
-def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]:
+def _shorter(plan: Plan, quick: bool) -> Plan:
+    return plan._replace(max_epochs=_QUICK_EPOCHS) if quick else plan
+
+
+def rows(
+    experiment: str, setting: str, method: str, seed: int, encoder: str, plan: str
+) -> Iterator[Row]:
     """Train with one method and score what it predicts on items it has not seen.
 
     One row per metric of `slencodings.evaluate` that is defined; with `_mode` at its end, of the
@@ -75,23 +87,25 @@ def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]
         )
     # Two processes with a thread each do more than one with two.
     torch.set_num_threads(1)
-    quick = experiment == "real, quick"
-    plan = PLANS[setting]
-    if quick:
-        plan = plan._replace(max_epochs=_QUICK_EPOCHS)
-    data = _loaded(setting, quick=quick)
+    trained = read_plan(plan)
+    data = _loaded(setting, quick=experiment == "real, quick", layers=trained.layers)
+    if data.encoder != encoder:
+        raise ValueError(
+            f"rows of the encoder {encoder!r} are asked for, and {data.encoder!r} is what reads "
+            f"{setting} here. Name it: --encoder {data.encoder}"
+        )
     about = {
         "experiment": experiment,
         "setting": setting,
         "annotations": "all",
         "method": method,
         "seed": seed,
-        "encoder": data.encoder,
-        "epochs": plan.max_epochs,
+        "encoder": encoder,
+        "plan": plan,
         "machine": f"{os.cpu_count()} processors, {platform.machine()}, {platform.system()}",
         "made_with": f"Python {platform.python_version()}, torch {torch.__version__}",
     }
-    for metric, value in scores(data, method, seed, plan).items():
+    for metric, value in scores(data, method, seed, trained).items():
         yield about | {"metric": metric, "value": value}
 
 
@@ -129,6 +143,7 @@ def learn(
         objective=objective_of(method),
         labels=list(range(len(crowd.labels))),
         smoothing=_SMOOTHING,
+        normalize=plan.normalize,
         max_epochs=plan.max_epochs,
         batch_size=plan.batch_size,
         learning_rate=plan.learning_rate,

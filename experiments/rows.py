@@ -28,6 +28,9 @@ COLUMNS = {
     "value": pl.Float64,
     "version": pl.String,
 }
+# Of networks on real data: what reads texts or images, and how it is trained.
+MORE_COLUMNS = {"encoder": pl.String, "plan": pl.String}
+_TYPES = COLUMNS | MORE_COLUMNS
 # Seconds between two savings, so that a kill costs little work and saving little time.
 _SAVE_EVERY = 10.0
 
@@ -42,7 +45,12 @@ def read(path: Path) -> pl.DataFrame:
 
 
 def keep(
-    path: Path, run: Callable[..., Iterable[Row]], jobs: list[Job], *, workers: int | None = None
+    path: Path,
+    run: Callable[..., Iterable[Row]],
+    jobs: list[Job],
+    *,
+    workers: int | None = None,
+    measure: bool = True,
 ) -> pl.DataFrame:
     """Run the jobs whose rows are not there yet, keep all rows, and return those of the jobs.
 
@@ -51,12 +59,15 @@ def keep(
     run : called with a job as keyword arguments; a function of a module, as other processes call it
     jobs : columns and values by which the rows of a job are known, the same columns for all
     workers : processes; as many as there are processors when absent
+    measure : whether to run them at all; else what is there is returned
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = read(path)
-    names = list(jobs[0])
+    kept, names = read(path), list(jobs[0])
+    # Rows of before a column was there are known by less, and so are other rows.
+    lacking = [name for name in names if name not in kept.columns]
+    kept = kept.with_columns(pl.lit(None, _TYPES[name]).alias(name) for name in lacking)
     there = set(_current(kept).select(names).unique().iter_rows())
-    todo = [job for job in jobs if tuple(job.values()) not in there]
+    todo = [job for job in jobs if measure and tuple(job.values()) not in there]
     new: list[Row] = []
     saved = time.monotonic()
     try:
@@ -69,7 +80,7 @@ def keep(
         # What is done when somebody presses Ctrl-C is not done again.
         if new:
             _save(path, kept, new, names)
-    wanted = pl.DataFrame(jobs, schema={name: COLUMNS[name] for name in names})
+    wanted = pl.DataFrame(jobs, schema={name: _TYPES[name] for name in names})
     return _current(read(path)).join(wanted, on=names, how="semi")
 
 
@@ -118,7 +129,7 @@ def _current(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _save(path: Path, kept: pl.DataFrame, new: list[Row], names: list[str]) -> None:
     """Replace the file by one with the new rows, in an order that does not depend on luck."""
-    fresh = pl.DataFrame(new, schema_overrides=COLUMNS)
+    fresh = pl.DataFrame(new, schema_overrides={k: _TYPES[k] for k in new[0] if k in _TYPES})
     old = kept.join(fresh, on=names, how="anti")
     whole = pl.concat([old, fresh], how="diagonal").sort(pl.exclude("value"))
     part = path.with_suffix(".part")

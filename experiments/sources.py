@@ -123,7 +123,7 @@ SCORES: dict[str, dict[str, Callable[[Parts, Floats], Floats]]] = {
 def predicted(method: str) -> Parts:
     """What a network makes of each test item, (N,), mean over seeds; entropies (N, seeds)."""
     torch.set_num_threads(1)
-    data = load("uds")
+    data = load("uds", layers=PLANS["uds"].layers)
     train, test = data.splits[0]
     crowd = part(data.tested, test)
     votes = crowd.sums()

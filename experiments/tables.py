@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 import polars as pl
 
-from experiments import operators, rates, real, rounds, sources, synthetic
+from experiments import data, operators, rates, real, rounds, sources, synthetic, texts, uses
 
 PUBLISHED = tomllib.loads((Path(__file__).parent / "published.toml").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[1] / "docs"
@@ -151,11 +151,63 @@ SHOWN = (
 )
 
 
-def table2(rows: pl.DataFrame, dataset: str) -> Table:
+def all_of_table2(rows: pl.DataFrame) -> dict[str, str]:
+    """In Markdown: a table for every data set, by its usual plan, and one of all other plans."""
+    parts, shown = {}, []
+    for name in rows["setting"].unique():
+        mine, before = usual(rows.filter(setting=name), data.PLANS[name])
+        shown.append(mine)
+        if mine.is_empty():
+            continue
+        plan = data.PLANS[name].in_words(kl=True)
+        how = f"{', '.join(mine['encoder'].unique().sort())}; {plan}."
+        parts[name] = f"{how}\n\n{markdown(table2(mine, name, before))}"
+    rest = rows.join(pl.concat(shown), on=["setting", *_MADE_BY], how="anti")
+    return parts | {"other plans": markdown(other_plans(rest))}
+
+
+# What rows of one data set are told apart by.
+_MADE_BY = ["method", "encoder", "plan"]
+
+
+def usual(rows: pl.DataFrame, plan: data.Plan) -> tuple[pl.DataFrame, set[str]]:
+    """Rows of a data set by its usual plan; methods that have only rows of before, and those rows.
+
+    Before, the KL was as it is printed, and trust was learned otherwise.
+    """
+    mine = rows.filter(pl.col("encoder").is_in([data.IMAGE_NETWORK, texts.MINILM]))
+    now = [plan.in_words(kl=kl) for kl in (True, False)]
+    current = mine.filter(pl.col("plan").is_in(now))
+    older = mine.filter(
+        pl.col("plan").str.starts_with(now[1]) & ~pl.col("method").is_in(current["method"].unique())
+    )
+    return pl.concat([current, older]), set(older["method"])
+
+
+def other_plans(rows: pl.DataFrame) -> Table:
+    """Means over seeds of networks that were trained otherwise."""
+    found = rows.group_by("setting", *_MADE_BY, "metric").agg(
+        mean=pl.col("value").mean(), seeds=pl.col("seed").n_unique()
+    )
+    means = {row[:-2]: row[-2:] for row in found.iter_rows()}
+    cells = []
+    for setting, method, encoder, plan in sorted({key[:-1] for key in means}):
+        key = setting, method, encoder, plan
+        truth = "gold" if (*key, "micro_f1_gold") in means else "crowd"
+        row = [setting, method, encoder, plan, str(means[*key, "nes"][1])]
+        for metric, *_ in SHOWN:
+            name = f"{metric}_{truth}" if "f1" in metric else metric
+            row.append(f"{means[*key, name][0]:.3f}")
+        cells.append(row)
+    heads = [f"{head} {'↑' if up else '↓'}" for _, head, up, _ in SHOWN]
+    return ["data set", "method", "encoder", "plan", "seeds", *heads], cells
+
+
+def table2(rows: pl.DataFrame, dataset: str, before: Set[str] = frozenset()) -> Table:
     """Mean and spread over seeds, ours and the paper's. Bold: best; °: not told apart from it.
 
     Two methods are told apart where their means differ by more than twice the root of the sum of
-    their variances over seeds divided by the number of seeds.
+    their variances over seeds divided by the number of seeds. † is beside methods `before`.
     """
     mine = rows.filter(setting=dataset)
     truth = "gold" if (mine["metric"] == "micro_f1_gold").any() else "crowd"
@@ -167,7 +219,7 @@ def table2(rows: pl.DataFrame, dataset: str) -> Table:
     means = {row[:2]: row[2:] for row in found.iter_rows()}
     methods = [m for m in real.METHODS if (m, "nes") in means]
     paper = PUBLISHED["table2"].get(dataset)
-    heads, columns = ["method"], [methods]
+    heads, columns = ["method"], [[f"{m} †" if m in before else m for m in methods]]
     for metric, head, up, place in SHOWN:
         key = f"{metric}_{truth}" if "f1" in metric else metric
         heads.append(f"{head} {'↑' if up else '↓'}")
@@ -205,32 +257,118 @@ ROUNDS = (
 
 
 def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
-    """What is made of few annotations an item, mean over seeds; the best of each number is bold."""
-    means = _by(rows.filter(setting=setting), "annotations", "method", "metric")
+    """What is made of few annotations an item, mean over seeds; the best of each number is bold.
+
+    Who has fewer seeds than the others says so, and who has none is left out.
+    """
+    mine = rows.filter(setting=setting)
+    means = _by(mine, "annotations", "method", "metric")
+    seeds = mine.group_by("annotations", "method").agg(pl.col("seed").n_unique())
+    count = {row[:2]: row[2] for row in seeds.iter_rows()}
     there = [kind for kind in ROUNDS if any(key[2] == kind[0] for key in means)]
     cells = []
     for n in sorted({key[0] for key in means}, key=int):
-        for method in rounds.METHODS:
-            row = [n, method]
+        for method in (m for m in rounds.METHODS if (n, m) in count):
+            few = count[n, method] < max(count.values())
+            row = [n, f"{method} ({count[n, method]} seeds)" if few else method]
             for metric, _, up in there:
                 every = [v for key, v in means.items() if key[0] == n and key[2] == metric]
                 value, best = means[n, method, metric], max(every) if up else min(every)
-                row.append(_bold(f"{value:.3f}", abs(value - best) < 5e-4))
+                # Nobody is best alone.
+                row.append(_bold(f"{value:.3f}", len(every) > 1 and abs(value - best) < 5e-4))
             cells.append(row)
     return ["annotations an item", "learned by", *(head for _, head, _ in there)], cells
 
 
+# The metric of uses, its head, whether more is better; of the last there is no better.
+USES = (
+    ("votes", "votes ↓", False),
+    ("votes together", "votes together ↓", False),
+    ("accuracy", "accuracy ↑", True),
+    ("calibration, votes", "calibration, votes ↓", False),
+    ("calibration, gold", "calibration, gold ↓", False),
+    ("errors by probability", "errors by P ↑", True),
+    ("errors by doubt", "errors by doubt ↑", True),
+    ("strange by probability", "strange by P ↑", True),
+    ("strange by doubt", "strange by doubt ↑", True),
+    ("coverage of 90 %", "coverage of 90 %", None),
+)
+
+
+def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
+    """What networks are good for; and doubt and coverage by how much there is to learn from."""
+    return {
+        "uses": uses_table(rows),
+        "doubt": growth_table(rows, "doubt"),
+        "covered": growth_table(rows, "coverage of 90 %"),
+    }
+
+
+def uses_table(rows: pl.DataFrame) -> Table:
+    """What networks are good for, mean over the seeds that all have; the best number is bold."""
+    kept = _complete(rows.filter(pl.col("setting").is_in(["all digits", "two left out"])), 2)
+    means = _by(kept, "method", "metric")
+    methods = [m for m in uses.METHODS if (m, "votes") in means]
+    cells = []
+    for method in methods:
+        row = [method]
+        for metric, _, up in USES:
+            every = [means[m, metric] for m in methods if (m, metric) in means]
+            value = means.get((method, metric))
+            best = None if up is None else max(every) if up else min(every)
+            near = value is not None and best is not None and abs(value - best) < 5e-4
+            row.append("" if value is None else _bold(f"{value:.3f}", near))
+        cells.append(row)
+    seeds = kept["seed"].n_unique()
+    return [f"learned by ({seeds} seed{'s' * (seeds > 1)})", *(head for _, head, _ in USES)], cells
+
+
+def _complete(rows: pl.DataFrame, settings: int) -> pl.DataFrame:
+    """The rows of seeds with which all methods were tried in so many settings."""
+    jobs = rows.select("seed", "setting", "method").unique().group_by("seed").len()
+    whole = jobs.filter(pl.col("len") == settings * len(uses.METHODS))
+    return rows.filter(pl.col("seed").is_in(whole["seed"].to_list()))
+
+
+def growth_table(rows: pl.DataFrame, metric: str) -> Table:
+    """One number by how many items there are, and by how many annotations on each.
+
+    What no seed was measured of is left empty.
+    """
+    means = _by(rows.filter(metric=metric), "method", "setting")
+    items = {n: "all digits" if n == uses.USUAL_ITEMS else f"{n} items" for n in uses.ITEMS}
+    each = {
+        n: "all digits" if n == uses.USUAL_ANNOTATIONS else f"{n} annotations"
+        for n in uses.ANNOTATIONS
+    }
+    cells = []
+    for method in uses.DOUBTING:
+        found = [means.get((method, setting)) for setting in (*items.values(), *each.values())]
+        cells.append([method, *("" if value is None else f"{value:.3f}" for value in found)])
+    heads = [*(f"{n:,} items" for n in items), *(f"{n} each" for n in each)]
+    return ["learned by", *heads], cells
+
+
 def rates_table(rows: pl.DataFrame) -> Table:
-    """Accuracy by loss and learning rate, mean over seeds; the best of each rate is bold."""
+    """Accuracy by loss and learning rate, mean over seeds; the best of each rate is bold.
+
+    A rate is shown once every loss was tried with all seeds.
+    """
     means = _by(rows, "method", "setting")
+    done = (
+        rows.group_by("setting")
+        .agg(pl.len())
+        .filter(pl.col("len") == len(rates.LOSSES) * rates.SEEDS)
+    )
+    shown = [rate for rate in rates.RATES if f"{rate:g}" in done["setting"]]
     cells = []
     for loss in rates.LOSSES:
         row = [loss]
-        for rate in rates.RATES:
+        for rate in shown:
             value, best = means[loss, f"{rate:g}"], max(means[x, f"{rate:g}"] for x in rates.LOSSES)
             row.append(_bold(f"{value:.3f}", abs(value - best) < 5e-4))
         cells.append(row)
-    return ["loss", *(f"rate {rate:g}" for rate in rates.RATES)], cells
+    return ["loss", *(f"rate {rate:g}" for rate in shown)], cells
 
 
 def _by(rows: pl.DataFrame, *names: str) -> dict[tuple[str, ...], float]:

@@ -89,7 +89,8 @@ HOUSE = [
             "people",
             "torch/",
             "networks that predict opinions, saved and shown at work",
-            "aggregate annotations choices divergence files metrics opinion progress tables trust",
+            "aggregate annotations choices divergence files fusion metrics opinion progress tables "
+            "trust",
         ),
         (
             "people",

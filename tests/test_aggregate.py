@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from strategies import seeds
 
 from slencodings import check, discount, encode, fuse, smooth
-from slencodings.aggregate import Aggregate, certainty, majority_vote, sle, soft_vote
+from slencodings.aggregate import (
+    Aggregate,
+    certainty,
+    crowdtruth,
+    majority_vote,
+    sle,
+    soft_vote,
+)
 from slencodings.annotations import Annotations
 from slencodings.metrics import held_out_log_loss
 
@@ -243,3 +250,23 @@ def test_random_ties_need_a_generator():
 def test_an_unknown_tie_policy_is_refused():
     with pytest.raises(ValueError, match=r"one of first, random, soft; 'last' came"):
         majority_vote(votes([0, 1]), ties="last")  # pyright: ignore[reportArgumentType]
+
+
+# Table 1 of the paper: what each method can hear
+
+
+def test_only_sle_hears_confidence_beside_labels_and_reliability_from_elsewhere():
+    a = votes([0, 0, 1], [1, 1, 0], [0, 0, 0])
+    a = replace(a, annotator=np.tile([0, 1, 2], 3), annotators=np.arange(3))
+    unsure = replace(a, uncertainty=np.tile([0.9, 0.1, 0.1], 3))
+    for method in (majority_vote, soft_vote, crowdtruth):
+        np.testing.assert_array_equal(method(a).probability, method(unsure).probability)
+    assert not np.allclose(sle(a).probability, sle(unsure).probability)
+    trusted = sle(a, reliability=[0.1, 0.9, 0.9]).probability
+    assert not np.allclose(sle(a).probability, trusted)
+    # Confidence that is given as probabilities is heard by soft votes, and so by CE and KL on them.
+    soft = replace(a, y=np.eye(2)[a.y] * 0.8 + 0.1)
+    assert not np.allclose(soft_vote(a).probability, soft_vote(soft).probability)
+    np.testing.assert_array_equal(majority_vote(a).probability, majority_vote(soft).probability)
+    # CrowdTruth hears how reliable annotators are from their agreement: who differs counts less.
+    assert crowdtruth(a).probability[0, 0] > soft_vote(a).probability[0, 0]

@@ -89,6 +89,14 @@ def test_the_main_job_is_one_line(sle: Sle):
     )
     result = pq.read_table("targets.parquet").to_pydict()
     assert result["item"] == ["007", "8"]
+    # 007: a certainty of .99 x 1 x .9 for yes against .99 x .5 x .5 for no, by their odds.
+    yes, no = 0.891 / 0.109, 0.2475 / 0.7525
+    assert result["belief_yes"][0] == pytest.approx(yes / (1 + yes + no), rel=1e-12)
+    assert result["belief_no"][0] == pytest.approx(no / (1 + yes + no), rel=1e-12)
+    assert result["uncertainty"][0] == pytest.approx(1 / (1 + yes + no), rel=1e-12)
+    # 8: both say no, .99 x .75 and .99 x .5 x .25.
+    both = 0.7425 / 0.2575 + 0.12375 / 0.87625
+    assert result["probability_no"][1] == pytest.approx((both + 0.5) / (1 + both), rel=1e-12)
     assert "slencodings" in pq.read_table("targets.parquet").schema.metadata.__repr__()
 
 

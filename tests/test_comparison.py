@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from crowds import crowd, make
 from strategies import present
 
 from slencodings import aggregate, metrics
+from slencodings.datasets import digits_crowd
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
 from slencodings.evaluation import Comparison, compare, methods, predictors
@@ -545,3 +547,25 @@ def test_uds_comes_out_as_in_the_trial():
         assert by_name[name]["votes"] == pytest.approx(loss, abs=0.01), name
     assert by_name["Dawid-Skene"]["own"] == pytest.approx(0.42, abs=0.01)
     assert by_name["Dawid-Skene"]["direct"] == pytest.approx(0.573, abs=0.01)
+
+
+def test_there_are_as_many_encodings_as_the_documents_say():
+    crowd = digits_crowd(rng=0)
+    a = replace(crowd.annotations, stated=crowd.annotations.confidence)
+    nobody = np.asarray(["anonymous"], dtype=object)
+
+    def count(a, *, sure=False, told_apart=True):
+        a = a if told_apart else replace(a, annotator=0 * a.annotator, annotators=nobody)
+        a = replace(a, stated=None, uncertainty=0 * a.uncertainty) if sure else a
+        return len(methods_for(a))
+
+    words = (
+        f"{count(a, sure=True)} where annotators are told apart, {count(a)} with stated "
+        f"confidence, {count(a.completed(crowd.reliability))} with a column of reliability too, "
+        f"and {count(a, sure=True, told_apart=False)} ({count(a, told_apart=False)} with "
+        "confidence)"
+    )
+    root = Path(__file__).parents[1]
+    assert words in " ".join((root / "docs" / "comparison.md").read_text(encoding="utf-8").split())
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert f"{count(a)} encodings on held-out votes" in readme

@@ -11,6 +11,7 @@ from slencodings import (
     Opinion,
     alpha,
     check,
+    credible_interval,
     discount,
     encode,
     from_alpha,
@@ -297,3 +298,16 @@ def test_check_lets_half_of_the_digits_slip(dtype: type, slip: float, part: str)
 def test_check_refuses_shapes_that_do_not_fit(xp: Arrays, change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"an opinion of shape S needs .*, uncertainty \("):
         check(xp(encode(np.eye(2))._replace(**change)))
+
+
+@pytest.mark.parametrize("u", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("coverage", [0.5, 0.95])
+def test_one_answer_to_a_question_with_two_is_a_kumaraswamy_distribution(u: float, coverage: float):
+    opinion = encode(np.asarray([1.0, 0.0]), np.asarray(u))
+    a, b = alpha(opinion)
+    assert b == 1
+    # Its distribution function is 1 - (1 - x^a)^b.
+    tail = (1 - coverage) / 2
+    ends = [(1 - (1 - q) ** (1 / b)) ** (1 / a) for q in (tail, 1 - tail)]
+    low, high = credible_interval(opinion, coverage=coverage)
+    np.testing.assert_allclose([low[0], high[0]], ends, rtol=1e-12)

@@ -351,10 +351,12 @@ def test_nothing_about_test_items_reaches_training(method, monkeypatch):
 @pytest.mark.parametrize("method", real.METHODS)
 def test_every_method_yields_all_its_rows_and_the_same_for_the_same_seed(method, monkeypatch):
     data = tiny_data(silent=4)
-    monkeypatch.setattr(real, "_loaded", lambda _, *, quick: data)
+    monkeypatch.setattr(real, "_loaded", lambda _, *, quick, layers: data)
     setting = "uds" if method in real.SOURCES else "rte"
-    found = list(real.rows("real, quick", setting, method, 3))
-    assert found == list(real.rows("real, quick", setting, method, 3))
+    plans, encoders = {setting: sets.PLANS[setting]}, {setting: "linear"}
+    job = real.jobs(plans, encoders, [method], seeds=1, quick=True)[0] | {"seed": 3}
+    found = list(real.rows(**job))
+    assert found == list(real.rows(**job))
     values = {row["metric"]: row["value"] for row in found}
     assert len(values) == len(found)
     needed = {"macro_f1_gold", "micro_f1_gold", "jsd_root", "nes", "vote_log_loss", "brier_crowd"}
@@ -366,9 +368,11 @@ def test_every_method_yields_all_its_rows_and_the_same_for_the_same_seed(method,
     assert values["items_crowd"] == 36
     columns = {
         *("experiment", "setting", "annotations", "method", "seed"),
-        *("metric", "value", "encoder", "epochs", "machine", "made_with"),
+        *("metric", "value", "encoder", "plan", "machine", "made_with"),
     }
     assert all(set(row) == columns for row in found)
+    assert {row["plan"] for row in found} == {job["plan"]}
+    assert ("KL" in job["plan"]) == method.startswith("SLE")
     assert {(row["setting"], row["method"], row["seed"], row["encoder"]) for row in found} == {
         (setting, method, 3, "linear")
     }
@@ -406,7 +410,7 @@ def test_methods_with_gold_are_for_data_that_has_it():
     assert real.methods("convabuse") == real.CROWD + real.MORE
     assert real.methods("uds") == real.CROWD + real.MORE + real.SOURCES
     with pytest.raises(ValueError, match=r"one of MV, CE.*for uds; 'Gold' came"):
-        next(real.rows("real", "uds", "Gold", 0))
+        next(real.rows("real", "uds", "Gold", 0, "tiny", ""))
     with pytest.raises(ValueError, match=r"one of cifar10s, .*; 'imdb' came"):
         sets.load("imdb")
 
@@ -441,15 +445,148 @@ def test_the_data_sets_are_read(dataset, monkeypatch, tmp_path):
     assert features.shape[0] == 2
 
 
-def test_an_encoder_that_is_not_there_or_of_other_rows_is_told(tmp_path, monkeypatch):
+# Rows are known by encoder and plan
+
+
+@pytest.mark.parametrize("kl", [True, False])
+@pytest.mark.parametrize("plan", [*sets.PLANS.values(), sets.Plan(None, 3, 16, 2e-5, False)])
+def test_a_plan_is_read_as_it_was_written(plan, kl):
+    expected = plan if kl else plan._replace(normalize=True)
+    assert sets.read_plan(plan.in_words(kl=kl)) == expected
+
+
+def test_a_plan_that_nobody_wrote_is_refused():
+    with pytest.raises(ValueError, match=r"a plan is 'layers N, .*; '10 epochs' came"):
+        sets.read_plan("10 epochs")
+
+
+def tiny_runs(monkeypatch, path, *words):
+    """What `real` does with tiny data, in this process; what it trained, and the rows kept."""
     from experiments.__main__ import main
-    from experiments.rows import FOLDER
+    from experiments.rows import read
+
+    trained = []
+
+    def scores(data, method, seed, plan):
+        trained.append((method, plan))
+        return {"nes": 0.5, "jsd_root": 0.1, "vote_log_loss": 1.0} | dict.fromkeys(
+            ("micro_f1_gold", "macro_f1_gold", "micro_f1_crowd", "macro_f1_crowd"), 0.9
+        )
+
+    monkeypatch.setattr(real, "scores", scores)
+    monkeypatch.setattr(texts, "load_encoder", lambda name=None: tiny_encoder())
+    monkeypatch.delenv("SLENCODINGS_ENCODER", raising=False)
+    data = tiny_data()._replace(encoder="tiny")
+    image = data._replace(encoder=sets.IMAGE_NETWORK)
+    monkeypatch.setattr(real, "_loaded", lambda name, **_: image if "cifar" in name else data)
+    main(["real", "--seeds", "1", "--workers", "1", "--rows", str(path), *words])
+    return trained, read(path)
+
+
+def test_rows_of_another_plan_are_measured_and_kept_beside(monkeypatch, tmp_path):
+    path, words = tmp_path / "r.parquet", ("--dataset", "rte", "--methods", "CE", "SLE (crowd)")
+    trained, rows = tiny_runs(monkeypatch, path, *words)
+    assert trained == [(m, sets.PLANS["rte"]) for m in ("CE", "SLE (crowd)")]
+    assert tiny_runs(monkeypatch, path, *words)[0] == []
+    # Only the KL is another as it is printed.
+    trained, rows = tiny_runs(monkeypatch, path, *words, "--as-printed")
+    assert trained == [("SLE (crowd)", sets.PLANS["rte"]._replace(normalize=False))]
+    fine = ("--layers", "all", "--epochs", "3", "--batch", "16", "--rate", "2e-5")
+    trained, rows = tiny_runs(monkeypatch, path, *words, *fine)
+    assert {plan for _, plan in trained} == {sets.Plan(None, 3, 16, 2e-5)}
+    assert rows.group_by("method", "plan").len().height == 5
+    assert tiny_runs(monkeypatch, path, *words, "--layers", "0", "--kept")[0] == []
+
+
+def test_images_of_every_kind_are_written_into_the_document(monkeypatch, tmp_path):
+    from experiments import tables
+
+    monkeypatch.setattr(tables, "DOCS", tmp_path)
+    marks = ["cifar10s", "cifar10s_soft", "mre", "convabuse", "rte", "uds", "other plans"]
+    text = "\n".join(f"<!-- {name} -->\nnone\n<!-- end of {name} -->" for name in marks)
+    (tmp_path / "reproduction.md").write_text(text)
+    sets_ = ("--dataset", "cifar10s_soft", "--methods", "CE", "SLE (crowd)", "--write")
+    tiny_runs(monkeypatch, tmp_path / "r.parquet", *sets_)
+    written = (tmp_path / "reproduction.md").read_text()
+    assert "ResNet-32A; layers all, epochs 6, batch 64, rate 0.003, KL normalized." in written
+    assert "| SLE (crowd) | **0.900** | " in written
+    assert written.count("none") == len(marks) - 2
+
+
+def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
+    import polars as pl
+
+    from experiments import tables
+
+    plan, shown = sets.PLANS["rte"], [metric for metric, *_ in tables.SHOWN]
+    names = [f"{m}_gold" if "f1" in m else m for m in shown]
+
+    def row(method, plan, value):
+        made = {
+            "setting": "rte",
+            "method": method,
+            "seed": 0,
+            "plan": plan,
+            "encoder": texts.MINILM,
+        }
+        return [made | {"metric": name, "value": value} for name in names]
+
+    old, new = plan._replace(normalize=False).in_words(kl=True), plan.in_words(kl=True)
+    rows = pl.DataFrame(
+        [
+            *row("CE", plan.in_words(kl=False), 0.1),
+            *row("SLE (crowd)", old, 0.2),
+            *row("SLE (crowd)", new, 0.3),
+            *row("SLE (gold)", f"{old}, trust of before", 0.4),
+        ]
+    )
+    parts = tables.all_of_table2(rows)
+    assert "| CE | 0.100" in parts["rte"]
+    assert "| SLE (crowd) | 0.300" in parts["rte"]
+    assert "| SLE (gold) † | **0.400**" in parts["rte"]
+    assert f"| rte | SLE (crowd) | {texts.MINILM} | {old} | 1 | 0.200 |" in parts["other plans"]
+    assert parts["other plans"].count("| rte |") == 1
+
+
+def test_the_document_shows_the_rows_of_table_2():
+    from experiments import tables
+    from experiments.rows import FOLDER, read
+
+    text = (tables.DOCS / "reproduction.md").read_text(encoding="utf-8")
+    for name, part in tables.all_of_table2(read(FOLDER / "real.parquet")).items():
+        assert f"<!-- {name} -->\n{part}\n<!-- end of {name} -->" in text
+
+
+def test_the_document_of_all_three_sources_shows_its_rows():
+    from experiments import tables
+    from experiments.rows import FOLDER, read
+
+    rows = read(FOLDER / "sources.parquet")
+    text = (tables.DOCS / "all-three-sources.md").read_text(encoding="utf-8")
+    assert tables.markdown(tables.held_out(rows)) in text
+    assert tables.markdown(tables.networks(rows)) in text
+
+
+def test_an_encoder_that_is_not_there_is_refused_and_another_finds_no_rows(tmp_path, monkeypatch):
+    from experiments.__main__ import main
 
     words = ["real", "--dataset", "mre", "--encoder", str(tmp_path / "nowhere"), "--workers", "1"]
     with pytest.raises(SystemExit, match=r"--encoder must name a model or its folder; .*nowhere"):
         main(words)
-    monkeypatch.setattr(texts, "load_encoder", lambda name: tiny_encoder())
-    with pytest.raises(
-        SystemExit, match=r"has rows of the encoder 'all-MiniLM-L6-v2', and .*--rows"
-    ):
-        main([*words, "--rows", str(FOLDER / "real.parquet")])
+    data = tiny_data()._replace(encoder="tiny")
+    monkeypatch.setattr(real, "_loaded", lambda *_, **__: data)
+    job = real.jobs({"rte": PLAN}, {"rte": "other"}, ["CE"], seeds=1)[0]
+    with pytest.raises(ValueError, match=r"rows of the encoder 'other' .*'tiny' is what reads rte"):
+        next(real.rows(**job))
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [("--layers", "some"), ("--rate", "fast"), ("--rate", "0"), ("--batch", "0")],
+)
+def test_plans_that_cannot_be_are_refused(option, word, capsys):
+    from experiments.__main__ import main
+
+    with pytest.raises(SystemExit):
+        main(["real", option, word])
+    assert f"{word!r} came" in capsys.readouterr().err

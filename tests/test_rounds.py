@@ -167,7 +167,7 @@ def test_rounds_that_cannot_be_are_told():
         quick(rounds=0).fit(X, crowd)
     with pytest.raises(ValueError, match="each of 80 items needs its row of X; 79 rows came"):
         learn_in_rounds(SLEClassifier(), X[1:], crowd)
-    with pytest.raises(ValueError, match=r"rounds need 40 annotated items.*; 20 came.*rounds=1"):
+    with pytest.raises(ValueError, match=r"help need 40 annotated items.*; 20 came.*rounds=1"):
         learn_in_rounds(SLEClassifier(), X[:20], crowd.of_items(np.arange(20)))
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from strategies import assert_close, assert_is_opinion, present
 
-from slencodings import alpha, check, smooth
+from slencodings import alpha, check, encode, smooth
 
 torch = pytest.importorskip("torch")
-from slencodings.torch import OpinionHead, kl_loss, opinion_from_logits
+from slencodings.torch import OpinionHead, kl_loss, opinion_from_logits, vote_loss
 
 # PyTorch says this of the caches in array-api-compat, which hold what cannot change.
 about_caches = pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cach")
@@ -94,12 +94,14 @@ def test_printing_the_head_shows_its_floor():
 
 @about_caches
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-def test_torch_compiles_head_and_loss():
+def test_torch_compiles_head_and_losses():
     head, x = OpinionHead(4, 3), torch.randn(5, 4)
     target = detached(opinion_from_logits(torch.randn(5, 4), floor=0.01))
 
     def step(x):
-        return kl_loss(head(x), target)
+        said = head(x)
+        both = kl_loss(said, target) + 2 * kl_loss(said, target, direction="forward")
+        return both + 3 * vote_loss(said, torch.ones(5, 3))
 
     came = torch.compile(step, fullgraph=True, backend="eager")(x)
     came.backward()
@@ -109,6 +111,30 @@ def test_torch_compiles_head_and_loss():
     expected.backward()
     assert_close(came.detach(), expected.detach(), 1e-6)
     assert_close(compiled, head.linear.weight.grad, 1e-5)
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["single", "bfloat16"])
+def test_networks_learn_under_autocast_as_they_do_without(half):
+    torch.manual_seed(0)
+    x = torch.randn(64, 6)
+    target = smooth(encode(torch.eye(3)[x[:, :3].argmax(dim=1)], torch.full((64,), 0.1)), 0.01)
+    encoder, head = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU()), OpinionHead(16, 3)
+    optimizer = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.03)
+    losses, right = [], 0.0
+    for _ in range(60):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            features = encoder(x)
+            said = head(features)
+            loss = kl_loss(said, target)
+        assert features.dtype == (torch.bfloat16 if half else torch.float32)
+        assert loss.dtype == torch.float32
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        right = float((said.probability.argmax(1) == target.belief.argmax(1)).float().mean())
+    assert losses[-1] < 0.1 * losses[0]
+    assert right > 0.95
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])

@@ -39,6 +39,10 @@ def encode(
     weigh: o.Weigh = None,
     asked: o.Asked = "votes",
     save_crowd: o.SaveCrowd = None,
+    features: o.MoreFeatures = None,
+    feature_item: o.FeatureItem = None,
+    text: o.Text = None,
+    encoder: o.TextEncoder = None,
     seed: o.Seed = None,
     smoothing: o.Smoothing = None,
     prior_weight: o.PriorWeight = None,
@@ -54,11 +58,21 @@ def encode(
     confidence, reliability) and what was found is said. What annotations are worth is learned from
     the crowd itself; --weigh stated takes it from these columns. With --into, the annotations are
     added to evidence that is kept, and opinions are of all that is in it; it may itself be IN.
-    With --pairwise, rows compare two, and OUT has the better and the other of every pair.
+    With --pairwise, rows compare two, and OUT has the better and the other of every pair. With
+    --features, networks that have not seen an item help to say what it is, as far as held-out votes
+    are predicted better, and items that nobody annotated have opinions, too.
     """
     database = _is_database(source, table, into_table)
     if not database:
         _check_output(target, into, {"--again": again, "--by-annotator": by_annotator})
+    if features is None:
+        for option, value in {
+            "--feature-item": feature_item,
+            "--text": text,
+            "--encoder": encoder,
+        }.items():
+            if value is not None:
+                raise typer.BadParameter("it is for `--features FILE`.", param_hint=option)
     if scores is not None and pairwise is None:
         raise typer.BadParameter("it is for `--pairwise LEFT,RIGHT,WINNER`.", param_hint="--scores")
     if pairwise is not None:
@@ -66,6 +80,7 @@ def encode(
         others |= {"--smoothing": smoothing, "--form": form, "--multi": reading.multi}
         others |= {"--partition-by": partition_by}
         others |= {"--engine": None if engine == "duckdb" else engine, "--labels": reading.labels}
+        others |= {"--features": features}
         _refuse(others, "--pairwise")
         with notes(quiet, verbose) as (say, _):
             from slencodings.files.pairs import encode_pairs
@@ -93,11 +108,15 @@ def encode(
         "--partition-by": partition_by,
         "--merge-case": reading.merge_case or None,
         "--save-crowd": save_crowd,
+        "--features": features,
     }
     style = {"--csv-style": csv_style if csv_style != "plain" else None}
     _check_engine(engine, {"--master": master, "--patience": patience}, alone | style)
     if database:
         _refuse(alone | {"--engine": None if engine == "duckdb" else engine}, "a database")
+    if features is not None:
+        others = {"--into": into, "--multi": reading.multi, "--partition-by": partition_by}
+        _refuse(others, "--features")
     from slencodings.tables.fuse import Fusing
 
     fusing = Fusing(
@@ -110,7 +129,8 @@ def encode(
         weigh=weigh,
         seed=seed or 0,
     )
-    _check_weighing(reading, fusing, {"--save-crowd": save_crowd, "--seed": seed})
+    learning = {"--save-crowd": save_crowd, "--features": features, "--seed": seed}
+    _check_weighing(reading, fusing, learning)
     with notes(quiet, verbose) as (say, progress):
         if database and table is not None:
             from slencodings.files.database import encode_table
@@ -135,6 +155,20 @@ def encode(
         else:
             from slencodings.files.encode import encode_file
 
+            also = None
+            if features is not None:
+                from slencodings.cli import models
+
+                also = models.network_source(
+                    features,
+                    feature_item=feature_item,
+                    text=text,
+                    embed=models.text_encoder(encoder, text),
+                    truth=asked == "truth",
+                    seed=seed or 0,
+                    say=say,
+                    progress=progress,
+                )
             about = encode_file(
                 source,
                 target,
@@ -147,6 +181,7 @@ def encode(
                 save_crowd=save_crowd,
                 csv_style=csv_style,
                 partition_by=o.words(partition_by) or (),
+                also=also,
                 say=say,
                 progress=progress,
             )

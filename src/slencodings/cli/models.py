@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.scores import Scores, evaluate
-from slencodings.files.features import Embed
+from slencodings.files.encode import Also, Known
+from slencodings.files.features import Embed, read_all_features
 from slencodings.files.write import Row
+from slencodings.opinion import Opinion
+from slencodings.progress import Progress, Say
+from slencodings.trust.crowd import Crowd
 
 if TYPE_CHECKING:
     from slencodings.torch import SLEClassifier
+    from slencodings.torch.helped import Helped
 
 Mask = NDArray[np.bool_]
 
@@ -97,6 +103,84 @@ def train(
         known = annotations.labels[gold[seen].argmax(axis=1)]
     model.fit(X[seen], annotations.of_items(np.flatnonzero(seen)), gold=known)
     return Trained(model, unseen)
+
+
+def network_source(
+    features: str,
+    *,
+    feature_item: str | None,
+    text: str | None,
+    embed: Embed | None,
+    truth: bool,
+    seed: int,
+    say: Say,
+    progress: Progress,
+) -> Also:
+    """What networks know of items, for `encode_file`: cross-fitted on features of a file.
+
+    Items that the file has and nobody annotated get opinions too; annotated ones that it lacks have
+    those of the crowd.
+    """
+    model = classifier(objective="cross_entropy", random_state=seed)
+
+    def also(annotations: Annotations, crowd: Crowd) -> Known:
+        from slencodings.torch import truth_with_network, votes_with_network
+
+        names = annotations.items.tolist()
+        found = read_all_features(
+            features, names, feature_item=feature_item, text=text, embed=embed
+        )
+        new = len(found.items) - len(names)
+        items = _like_names(found.items, names)
+        a = replace(annotations, items=items)
+        b, u, base_rate = crowd.truth(a) if truth else crowd.votes(a)
+        at = np.flatnonzero(found.there)
+        help_ = truth_with_network if truth else votes_with_network
+        helped = help_(
+            model,
+            found.X[at],
+            a.of_items(at),
+            crowd,
+            rng=seed,
+            progress=lambda done, total: progress("networks", done, total, "networks"),
+        )
+        b[at], u[at], _ = helped.opinion
+        say("network", _told(helped, truth=truth))
+        if new:
+            what = "the network's opinion" if helped.worth else "vacuous ones"
+            say("note", f"{counted(new, 'item')} of {features} without annotations: {what}")
+        if len(at) < len(items):
+            say(
+                "note", f"{counted(len(items) - len(at), 'item')} without features, by people alone"
+            )
+        return Known(items, Opinion(b, u, base_rate))
+
+    return also
+
+
+def _told(helped: Helped, *, truth: bool) -> str:
+    """What was made of a network, in words."""
+    if not helped.worth:
+        return "not used: held-out votes are predicted no better with it"
+    if truth:
+        best = 1 + int(np.argmin(helped.losses))
+        return (
+            f"one more source, to the power of {helped.worth:g}; round {best} of "
+            f"{len(helped.losses)} predicts held-out votes best"
+        )
+    without, loss = helped.losses
+    return (
+        f"one more source, worth {helped.worth:g} x the prior weight: held-out vote log-loss, with "
+        f"others and without, {without:.3f} -> {loss:.3f}"
+    )
+
+
+def _like_names(names: list[Any], known: list[Any]) -> NDArray[Any]:
+    """Names of items, those of the file as the crowd's are: texts, or as they come."""
+    as_text = all(isinstance(name, str) for name in known)
+    result = np.empty(len(names), dtype=object)
+    result[:] = [str(name) if as_text else name for name in names]
+    return result
 
 
 def score(

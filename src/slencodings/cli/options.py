@@ -601,6 +601,14 @@ Features = Annotated[
         "column for the item and numbers in all others.",
     ),
 ]
+MoreFeatures = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="What items look like, as for `sle train`: networks help where held-out votes are "
+        "predicted better, also on items that nobody annotated.",
+    ),
+]
 FeatureItem = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Item column of the features.")
 ]

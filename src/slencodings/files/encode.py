@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from slencodings import __version__
-from slencodings.annotations import counted
+from slencodings.annotations import Annotations, counted
 from slencodings.choices import CsvStyle
 from slencodings.files import store as kept_evidence
 from slencodings.files.beside import BESIDE
@@ -39,13 +43,35 @@ from slencodings.files.write import (
     writing,
     writing_parts,
 )
+from slencodings.opinion import Opinion
 from slencodings.progress import Progress, Say
-from slencodings.tables.fuse import About, Fusing, add_rows
+from slencodings.tables.arrays import read_annotations
+from slencodings.tables.engines import ITEM, LABEL
+from slencodings.tables.fuse import About, Fusing, add_rows, describe
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import Rows, count_repeated, read_rows, tell
+from slencodings.tables.sums import CERTAIN, COUNT
+from slencodings.tables.weights import WORTH
 from slencodings.trust.crowd import Crowd
-from slencodings.trust.learn_from_table import learn_from_table
+from slencodings.trust.learn_from_table import learn_from_table, plain_reading
 from slencodings.trust.stored import crowd_to_json
+
+
+class Known(NamedTuple):
+    """What is known of items in the end, which may be more than were annotated.
+
+    Attributes
+    ----------
+    items : (N,), names
+    opinion : Opinion (N,), of one base rate
+    """
+
+    items: NDArray[Any]
+    opinion: Opinion
+
+
+# What knows more of items than their annotations tell: from these and what was learned of them.
+Also: TypeAlias = Callable[[Annotations, Crowd], Known]
 
 
 class Job(NamedTuple):
@@ -60,6 +86,7 @@ class Job(NamedTuple):
     step: Step
     say: Say
     parts: Sequence[str] = ()
+    also: Also | None = None
 
 
 class Input(NamedTuple):
@@ -83,6 +110,7 @@ def encode_file(
     save_crowd: str | None = None,
     csv_style: CsvStyle = "plain",
     partition_by: Sequence[str] = (),
+    also: Also | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
 ) -> About:
@@ -102,6 +130,7 @@ def encode_file(
     csv_style : how a target that is CSV is written
     partition_by : columns, kept as `keep` of the reading does, by whose values the target is a
         folder of parts, day=2026-11-16/part-0.parquet
+    also : what knows more of items than their annotations tell, such as a network
     say, progress : called with notes for people, and with what is done of each step
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
@@ -142,7 +171,9 @@ def encode_file(
             new = folder / "upload" / PurePosixPath(str(target)).name
 
         def work(step: Step) -> About:
-            job = Job(connection, found, reading, fusing, new, writer, step, say, partition_by)
+            job = Job(
+                connection, found, reading, fusing, new, writer, step, say, partition_by, also
+            )
             if into is not None:
                 return _add(job, Path(into), again, by_annotator)
             if kept:
@@ -178,7 +209,10 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
         )
     given = _read(job, weighing)
     reading, rows = given.reading, given.rows
-    opinions, about = lay_out(rows, fusing)
+    if job.also is None:
+        opinions, about = lay_out(rows, fusing)
+    else:
+        opinions, about = _lay_out_known(job, given, job.also)
     opinions = carry(opinions, given.crowd, reading, job.say)
     note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
@@ -215,6 +249,41 @@ def _check_parts(target: str | None, into: str | None, style: CsvStyle) -> None:
             f"csv_style={style!r} is for one file; `partition_by` writes a folder of many. "
             "Leave one of them out."
         )
+
+
+def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]:
+    """What is known in the end, in a form of files, and how it was made.
+
+    Opinions are rows again: what they believe is as much evidence, b / u.
+    """
+    rows, fusing = given.rows, job.fusing
+    if rows.crowd is None:
+        raise ValueError(
+            "what is known besides is fused with what was learned of a crowd, and annotations are "
+            "weighed as stated; weigh='stated' came. Leave one of them out."
+        )
+    items, opinion = also(read_annotations(given.crowd, plain_reading(given.reading)), rows.crowd)
+    labels = rows.crowd.labels.tolist()
+    b, u, a = (np.asarray(part, dtype=float) for part in opinion)
+    N, K = b.shape
+    certain = (u == 0)[:, None]
+    worth = b / np.where(certain, 1, u[:, None])
+    columns = {
+        ITEM: np.repeat(np.asarray(items, dtype=object), K),
+        LABEL: np.tile(np.asarray(labels, dtype=object), N),
+        WORTH: np.where(certain, 0, worth).ravel(),
+        CERTAIN: np.where(certain, b, 0).ravel(),
+        COUNT: np.zeros(N * K),
+    }
+    job.connection.register("sle_known", columns)
+    frame = nw.from_native(job.connection.table("sle_known"))
+    summed = Rows(frame, labels, rows.item, rows.counts, summed=True)
+    weight = fusing.prior_weight or rows.crowd.prior_weight
+    plain = replace(
+        fusing, smoothing=0.0, base_rate=a[0].tolist(), prior_weight=weight, reading="votes"
+    )
+    opinions, about = lay_out(summed, plain)
+    return opinions, about | {"reading": fusing.reading, "crowd": describe(rows.crowd)}
 
 
 def _add(job: Job, path: Path, again: bool, by_annotator: bool) -> About:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from zipfile import ZipFile
 
 import numpy as np
@@ -47,6 +47,35 @@ def read_features(
     text : a column of text instead of numbers
     embed : turns texts into features; counts of words and pairs of words if left out
     """
+    N = len(items)
+    found = read_all_features(source, items, feature_item=feature_item, text=text, embed=embed)
+    return found.X[:N], found.there[:N]
+
+
+class AllFeatures(NamedTuple):
+    """Features of a crowd's items, and then of what else a file has.
+
+    Attributes
+    ----------
+    items : the crowd's, and the others by the names they have in the file
+    X : (N, ...)
+    there : (N,), which items the file has
+    """
+
+    items: list[Any]
+    X: Features
+    there: NDArray[np.bool_]
+
+
+def read_all_features(
+    source: str,
+    items: Sequence[Any],
+    *,
+    feature_item: str | None = None,
+    text: str | None = None,
+    embed: Embed | None = None,
+) -> AllFeatures:
+    """Features of the items, and of all others in the file; see `read_features`."""
     arrays = Path(source).suffix.lower() == ".npz"
     names, X = (
         _from_arrays(Path(source))
@@ -61,8 +90,7 @@ def read_features(
             f"{counted(more, 'row')} repeat{'s' * (more == 1)} an item."
         )
     wanted = [str(name) if str(name) in place else name for name in items]
-    there = np.asarray([name in place for name in wanted], dtype=bool)
-    if not there.any():
+    if not any(name in place for name in wanted):
         raise ValueError(
             f"{source} must have features of the crowd's items; none of {len(wanted):,} is there, "
             f"not even {wanted[0]!r}. Its first is {names[0]!r}."
@@ -73,9 +101,12 @@ def read_features(
             f"features must be finite numbers; {bad.sum():,} of {counted(len(X), 'row')} of "
             f"{source} are not, first that of item {names[int(np.argmax(bad))]!r}."
         )
-    rows = np.zeros((len(wanted), *X.shape[1:]), dtype=np.float32)
-    rows[there] = X[[place[name] for name in wanted if name in place]]
-    return rows, there
+    known = set(wanted)
+    others = [name for name in names if name not in known]
+    there = np.asarray([name in place for name in (*wanted, *others)], dtype=bool)
+    rows = np.zeros((len(there), *X.shape[1:]), dtype=np.float32)
+    rows[there] = X[[place[name] for name in (*wanted, *others) if name in place]]
+    return AllFeatures([*items, *others], rows, there)
 
 
 def _from_arrays(path: Path) -> tuple[list[Any], Features]:

@@ -202,7 +202,7 @@ def open_store(connection: Connection, path: Path) -> Store | None:
 def _store_that_says(about: Mapping[str, Any], name: str) -> Store:
     """The store that the metadata of a file tells of, checked: anybody can write them."""
     try:
-        known = Store._field_defaults | about
+        known = {**Store._field_defaults, **about}
         store = Store(**{field: known[field] for field in Store._fields})
         wrong = _wrong_field(store)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:

@@ -11,6 +11,7 @@ if _missing := [name for name in ("torch", "sklearn", "safetensors") if find_spe
 
 from slencodings.torch.classifier import SLEClassifier
 from slencodings.torch.head import OpinionHead, opinion_from_logits, start_at
+from slencodings.torch.helped import Helped, truth_with_network, votes_with_network
 from slencodings.torch.losses import (
     kl_loss,
     mtlsl_loss,
@@ -24,6 +25,7 @@ from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
 __all__ = [
+    "Helped",
     "OpinionHead",
     "Rounds",
     "SLEClassifier",
@@ -39,6 +41,8 @@ __all__ = [
     "soft_cross_entropy",
     "soft_kl",
     "start_at",
+    "truth_with_network",
     "unpack",
     "vote_loss",
+    "votes_with_network",
 ]

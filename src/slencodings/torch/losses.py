@@ -235,7 +235,7 @@ def _at_least_single(opinion: Opinion) -> torch.dtype:
 def _concentration(opinion: Opinion, prior_weight: float, dtype: torch.dtype) -> Tensor:
     """Eq. 1 as `alpha` has it, without its limits at u = 0, which nothing here gets to."""
     b, u, a = (x.to(dtype) for x in opinion)
-    return prior_weight * (b / u[..., None] + a)
+    return torch.addcdiv(prior_weight * a, b, u[..., None], value=prior_weight)
 
 
 def _reduce(loss: Tensor, reduction: Reduction) -> Tensor:

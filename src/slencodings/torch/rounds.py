@@ -72,7 +72,11 @@ def learn_in_rounds(
     smoothing : the doubt left about everything in targets
     progress : called with how many networks are trained, and how many may have to be
     """
-    _check(X, annotations, rounds, folds)
+    if rounds < 1 or folds < 2:
+        raise ValueError(
+            f"`rounds` must be at least 1 and `folds` at least 2; {rounds} and {folds} came."
+        )
+    check_crowd(X, annotations, folds)
     rng = np.random.default_rng(rng)
     part = _parts(annotations, folds, rng)
     shown = annotations.rows(part[annotations.item] >= 0)
@@ -86,7 +90,7 @@ def learn_in_rounds(
             if progress is not None:
                 progress(r * folds + done, rounds * folds)
 
-        predicted = _cross_fitted(model, X, shown, target, part, on_network)
+        predicted = cross_fitted(model, X, shown, target, part, on_network)
         sourced = truth_with_source(shown, predicted, rng=rng)
         losses.append(sourced.vote_loss(hidden))
         if losses[-1] > min(losses):
@@ -109,7 +113,7 @@ def _parts(annotations: Annotations, folds: int, rng: np.random.Generator) -> ND
     return part
 
 
-def _cross_fitted(
+def cross_fitted(
     model: Any,
     X: NDArray[Any],
     shown: Annotations,
@@ -137,16 +141,13 @@ def _cross_fitted(
     return result
 
 
-def _check(X: NDArray[Any], annotations: Annotations, rounds: int, folds: int) -> None:
-    if rounds < 1 or folds < 2:
-        raise ValueError(
-            f"`rounds` must be at least 1 and `folds` at least 2; {rounds} and {folds} came."
-        )
+def check_crowd(X: NDArray[Any], annotations: Annotations, folds: int) -> None:
+    """Items need a row of features each, and enough of them annotations."""
     N, known = len(annotations.items), len(np.unique(annotations.item))
     if len(X) != N:
         raise ValueError(f"each of {N} items needs its row of X; {len(X)} rows came.")
     if known < 10 * folds:
         raise ValueError(
-            f"rounds need {10 * folds} annotated items, ten for each fold; {known} came. "
-            "Learn without: rounds=1."
+            f"networks that help need {10 * folds} annotated items, ten for each fold; {known} "
+            "came. Leave them out: rounds=1, or no features."
         )

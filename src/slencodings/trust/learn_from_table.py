@@ -41,10 +41,7 @@ def learn_from_table(
     read, which is the same for any order of rows. Where there is nothing to learn, each annotation
     is one count. `progress` is as in `learn_crowd`.
     """
-    # Only confidence that was stated can be compared, so what is missing is not trusted here.
-    absent = "error" if reading.missing == "error" else "drop"
-    plain = replace(reading, reliability=None, missing=absent)
-    table, plain = _sampled(table, plain, seed, say)
+    table, plain = _sampled(table, plain_reading(reading), seed, say)
     annotations = read_annotations(table, plain)
     n = np.bincount(annotations.item, minlength=1)
     shared = int(n[n > 1].sum())
@@ -59,6 +56,15 @@ def learn_from_table(
     say("detail", f"crowd:\n{crowd}")
     _note(crowd, say)
     return crowd
+
+
+def plain_reading(reading: Reading) -> Reading:
+    """How annotations are read to learn from them.
+
+    Only confidence that was stated can be compared, so what is missing is not trusted.
+    """
+    absent = "error" if reading.missing == "error" else "drop"
+    return replace(reading, reliability=None, missing=absent)
 
 
 def _note(crowd: Crowd, say: Callable[[str, str], None]) -> None:

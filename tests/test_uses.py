@@ -1,0 +1,104 @@
+"""What opinions are for: what is measured of networks, and the tables of it."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from fitting import crowd_of, one_thread, rows
+
+from experiments import tables, uses
+from experiments.rows import FOLDER, read
+from slencodings import metrics
+from slencodings.evaluation import coverage
+
+__all__ = ["one_thread"]
+
+
+def problem():
+    X, y = rows(60)
+    return X.astype(np.float32), y, crowd_of(y, per_item=3)
+
+
+@pytest.mark.parametrize("method", uses.METHODS)
+def test_every_method_says_how_probable_labels_are_and_some_how_unsure_they_are(
+    method, monkeypatch
+):
+    monkeypatch.setitem(uses.PLANS, "digits", uses.PLANS["digits"]._replace(max_epochs=2))
+    X, y, crowd = problem()
+    guess = uses.learn(method, X[:40], crowd.of_items(np.arange(40)), X[40:], 0)
+    np.testing.assert_allclose(guess.probability.sum(axis=1), 1, atol=1e-6)
+    assert (guess.doubt is not None) == (method in uses.DOUBTING)
+    assert np.all(guess.spread > 0) == (method in uses.DOUBTING)
+    found = uses.scores(guess, crowd.of_items(np.arange(40, 60)), gold=y[40:])
+    strange = uses.scores(guess, crowd, strange=y[40:] == 2)
+    wanted = {metric for metric, *_ in tables.USES} | {"doubt"}
+    if guess.doubt is None:
+        wanted -= {"errors by doubt", "strange by doubt", "doubt"}
+    assert found.keys() | strange.keys() == wanted
+
+
+def test_scores_are_those_of_their_definitions():
+    P = np.asarray([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.4, 0.35, 0.25]])
+    doubt, spread = np.asarray([0.1, 0.4, 0.3]), np.asarray([0.05, 0.2, 0.15])
+    crowd = crowd_of(np.asarray([0, 1, 2]), per_item=3)
+    found = uses.scores(uses.Guess(P, doubt, spread), crowd, gold=np.asarray([0, 1, 2]))
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["votes"] == pytest.approx(-np.log(P[crowd.item, crowd.y]).mean())
+    assert found["errors by doubt"] == 0.5  # one error, between the two others
+    assert found["errors by probability"] == 1
+    assert found["doubt"] == pytest.approx(0.8 / 3)
+    votes = crowd.sums().astype(int)
+    assert found["coverage of 90 %"] == coverage(votes, P, spread, levels=(0.9,))[0]
+    strange = uses.scores(
+        uses.Guess(P, doubt, spread), crowd, strange=np.asarray([False, True, True])
+    )
+    assert strange == {"strange by probability": 1, "strange by doubt": 1}
+
+
+def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_variance():
+    one = np.asarray([[0.7, 0.3]])
+    same = uses.together(np.stack([one] * 5))
+    np.testing.assert_allclose(same.doubt, 0, atol=1e-12)
+    np.testing.assert_allclose(same.spread, 0, atol=1e-12)
+    # Many draws from a Dirichlet have its concentration.
+    drawn = np.random.default_rng(0).dirichlet([4.0, 2.0, 2.0], (1_000, 1))
+    found = uses.together(drawn)
+    np.testing.assert_allclose(1 / found.spread, 8, rtol=0.1)
+    entropy = metrics.cross_entropy(found.probability, found.probability)
+    assert 0 < found.doubt[0] < entropy[0]
+
+
+def test_a_method_of_another_name_is_refused():
+    X, _, crowd = problem()
+    with pytest.raises(ValueError, match=r"`method` must be one of CE, .*; 'MV' came"):
+        uses.learn("MV", X, crowd, X, 0)
+
+
+def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch):
+    assert uses.SEEDS * 2 == 10
+    jobs = uses.jobs()
+    assert len({tuple(job.values()) for job in jobs}) == len(jobs)
+    asked = []
+
+    def learn(method, X, crowd, new, seed):
+        asked.append((len(X), len(crowd.item) / len(X)))
+        return uses.Guess(np.full((len(new), 10), 0.1), np.ones(len(new)), np.ones(len(new)))
+
+    monkeypatch.setattr(uses, "learn", learn)
+    for setting in ("all digits", "150 items", "20 annotations"):
+        assert list(uses.rows("uses", setting, "Votes", 0))
+    assert asked == [(1200, 5), (150, 5), (1200, 20)]
+    asked.clear()
+    found = list(uses.rows("uses", "two left out", "Votes", 4))
+    assert {row["metric"] for row in found} == {"strange by probability", "strange by doubt"}
+    assert 900 < asked[0][0] < 1000
+
+
+def test_the_document_shows_the_rows():
+    kept = read(FOLDER / "uses.parquet")
+    if kept.is_empty():
+        pytest.skip("nothing is measured yet")
+    text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
+    for name, table in tables.all_of_uses(kept).items():
+        assert f"<!-- {name} -->\n{tables.markdown(table)}\n<!-- end of {name} -->" in text
