@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from slencodings.annotations import counted
 from slencodings.files.exports.fields import is_nothing
 from slencodings.files.exports.load import Json, Name, Object, Record, shown
 from slencodings.tables.roles import find_columns, listed
@@ -153,7 +154,7 @@ def tabulate(
     else:
         rows = [_Row(a, a.item, a.labels[0]) for a in given if a.labels]
         blank = len(given) - len(rows)
-        notes += [f"{blank:,} answers without a label left out"] if blank else []
+        notes += [f"{counted(blank, 'answer')} without a label left out"] if blank else []
     columns: dict[str, list[Any]] = {
         "item": [row.item for row in rows],
         "annotator": [row.answer.annotator for row in rows],
