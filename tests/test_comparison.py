@@ -504,7 +504,7 @@ def test_scores_below_zero_and_strangers_are_reported():
     a = make([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1, 2], [0, 1, 1, 0, 0, 1, 0], K=2)
     notes = methods_for(a)["SLE, kappa"](Learner(a)).target.notes
     assert "2 annotators score below 0, which counts as 0" in notes
-    assert "1 annotators share no item with anybody and get the mean" in notes
+    assert "1 annotator shares no item with anybody and gets the mean" in notes
 
 
 def real(load):

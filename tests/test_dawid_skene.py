@@ -300,8 +300,8 @@ def test_gold_may_know_an_item_nobody_labelled_and_a_label_nobody_used(method):
 @pytest.mark.parametrize(
     ("gold", "words"),
     [
-        ({"x": 0}, r"`gold` names 1 items that the annotations do not have, first 'x'"),
-        ({0: "new"}, r"names 1 labels that .* first 'new'.*labels=\[\.\.\.\]"),  # trap 7
+        ({"x": 0}, r"`gold` names 1 item that the annotations do not have, first 'x'"),
+        ({0: "new"}, r"names 1 label that .* first 'new'.*labels=\[\.\.\.\]"),  # trap 7
         ([0], r"one integer per item, \(2,\).*int64 of shape \(1,\) came"),
         ([0.0, 1.0], r"one integer per item.*float64"),
         ([0, 3], r"position among the 2 labels.*1 of 2 are not, first 3 at item 1"),

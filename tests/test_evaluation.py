@@ -379,7 +379,7 @@ FINE = encode(np.eye(2), 0.5)
         (FINE, {"target": encode(np.eye(3))}, r"`target` must be an Opinion \(2,\)"),
         (FINE, {"prior_weight": 0}, r"`prior_weight` must be above 0 and finite; 0 came"),
         (FINE, {"prior_weight": math.inf}, r"finite; inf came"),
-        (FINE, {"gold": {0: "maybe"}}, r"`gold` names 1 labels that the annotations do not have"),
+        (FINE, {"gold": {0: "maybe"}}, r"`gold` names 1 label that the annotations do not have"),
         (FINE, {"gold": [0, 1, 1]}, r"`gold` must be a mapping.*shape \(3,\) came"),
     ],
 )

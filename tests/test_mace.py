@@ -223,7 +223,7 @@ def test_the_result_says_whether_it_converged():
             r"spamming and knowing \(1, 2\) and strategies \(1, 2\); shapes \(1, 2\) and \(1, 1\)",
         ),
         ({"initial": ([[1, 0]], [[0.5, 0.5]])}, r"`initial` must be positive throughout"),
-        ({"gold": {0: 7}}, r"`gold` names 1 labels"),
+        ({"gold": {0: 7}}, r"`gold` names 1 label"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(how, words):

@@ -218,7 +218,7 @@ def test_unknown_is_not_low():
     assert report.annotators == ["bob"]
     assert report.unknown == ["cyd"]
     assert len(left.item) == 4
-    assert str(report).endswith("; kept 1 annotators of unknown reliability")
+    assert str(report).endswith("; kept 1 annotator of unknown reliability")
     nobody = filter_by_reliability(CROWD, [np.nan] * 3, quantile=0.5)[1]
     assert nobody.annotations == (0, 6)
 

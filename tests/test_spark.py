@@ -563,7 +563,7 @@ DRIFTS: dict[str, tuple[str, Columns, str]] = {
     "no number": (
         "csv",
         SMALL | {"confidence": ["0.5", "high", "n/a"]},
-        "column 'confidence' must hold numbers; 1 rows do not, for example 'high'",
+        "column 'confidence' must hold numbers; 1 row does not, for example 'high'",
     ),
 }
 

@@ -226,7 +226,7 @@ def test_rows_that_only_look_alike_are_another_batch(tmp_path: Path):
 
 def test_one_number_for_all_is_a_column_of_it(tmp_path: Path):
     add(tmp_path, BOTH, columns={"confidence": "0.5"})
-    assert_refused(tmp_path, "2 rows of new.csv are in", BOTH | {"confidence": [0.5, 0.5]})
+    assert_refused(tmp_path, r"the rows of new.csv \(2\) are in", BOTH | {"confidence": [0.5, 0.5]})
 
 
 # Labels

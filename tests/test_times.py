@@ -92,6 +92,15 @@ def test_numbers_that_may_be_durations_are_times_only_if_that_is_said():
     assert times("time", ["9", "30.5", "12", "8"], "time")[0] == [9, 30.5, 12, 8]
 
 
+def test_a_date_of_the_item_is_no_time_of_its_annotations_unless_that_is_said():
+    dates = [day(16), day(16), day(18), day(18)]
+    found, said = times("date", dates)
+    assert found is None
+    assert "'date' has one value for all annotations of an item, so it may tell of the item" in said
+    assert "--time date takes it for when it was annotated" in said
+    assert len(times("date", dates, "date")[0]) == 4
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -265,7 +265,7 @@ def test_the_bound_counts_the_prior_once_and_adds_up_logarithms():
 def test_gold_adds_no_label_in_silence(method):
     """Trap 7: a gold label that nobody gave becomes a column. mace.py: its likelihood is 0."""
     rows = (1, 1, 2, 2), "abab", "nyyy"
-    with pytest.raises(ValueError, match="names 1 labels that the annotations do not have"):
+    with pytest.raises(ValueError, match="names 1 label that the annotations do not have"):
         method(read(*rows), gold={1: "maybe"})
     got = method(read(*rows, labels=("maybe", "n", "y")), gold={1: "maybe"})
     np.testing.assert_array_equal(got.probability[0], [1, 0, 0])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.result import OnStep
-from slencodings.annotations import Annotations, sums_by
+from slencodings.annotations import Annotations, counted, sums_by
 from slencodings.choices import ClassPrior
 from slencodings.opinion import Codes, Floats
 
@@ -137,7 +137,7 @@ def _places(names: NDArray[Any], wanted: list[Any], what: str) -> list[int]:
     strange = [name for name in wanted if name not in place]
     if strange:
         raise ValueError(
-            f"`gold` names {len(strange)} {what}s that the annotations do not have, first "
+            f"`gold` names {counted(len(strange), what)} that the annotations do not have, first "
             f"{strange[0]!r}. Leave them out"
             + (", or read the table with labels=[...]." if what == "label" else ".")
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slencodings import aggregate
 from slencodings.aggregate import Aggregate
 from slencodings.aggregate.glad import sigmoid
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
 from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
@@ -239,11 +239,13 @@ def _with_source(source: Callable[[Learner], Any]) -> Method:
 def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
     seen = np.unique(a.annotator)
     unknown = np.intersect1d(mapped.unknown, seen)
-    texts = {
-        "{} annotators score below 0, which counts as 0": len(mapped.negative),
-        "{} annotators share no item with anybody and get the mean": len(unknown),
-    }
-    return tuple(text.format(f"{n:,}") for text, n in texts.items() if n)
+    below, alone = len(mapped.negative), len(unknown)
+    s, t = "s" * (below == 1), "s" * (alone == 1)
+    notes = [
+        (below, f"{counted(below, 'annotator')} score{s} below 0, which counts as 0"),
+        (alone, f"{counted(alone, 'annotator')} share{t} no item with anybody and get{t} the mean"),
+    ]
+    return tuple(text for n, text in notes if n)
 
 
 def _given(c: Learner) -> Fitted:

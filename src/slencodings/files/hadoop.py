@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any, cast
 
+from slencodings.annotations import counted
 from slencodings.files.beside import ABOUT, tells_about_others
 from slencodings.files.scan import NO_NUMBER, common_types, header, number_columns
 from slencodings.progress import Say
@@ -184,7 +185,8 @@ def _typed(table: Any, numbers: Sequence[str]) -> Any:
         ).head()
         if count:
             raise ValueError(
-                f"column {name!r} must hold numbers; {count} rows do not, for example {value!r}. "
+                f"column {name!r} must hold numbers; {counted(count, 'row')} "
+                f"do{'es' * (count == 1)} not, for example {value!r}. "
                 "Map its words to numbers first, or name another column."
             )
         kept = [number + f" AS {text}" if n == name else _quote(n) for n in table.columns]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -71,6 +72,12 @@ def read_times(
     rows : a relation with the columns of items, of annotators (`roles`) and of times
     """
     how, why_not = _reading(_look(rows, time), time, named=named)
+    if how is not None and not named and _tells_of_items(rows, roles[0], time):
+        how = None
+        why_not = (
+            f"column {time!r} has one value for all annotations of an item, so it may tell of the "
+            f"item; --time {shlex.quote(time)} takes it for when it was annotated."
+        )
     if how is None:
         if named:
             raise ValueError(f"{why_not} Name another: time='COLUMN'.")
@@ -95,6 +102,13 @@ def read_times(
         top = np.nanmax(times, initial=0)
         times = times / next(unit for least, unit in _UNITS if top >= least)
     return _as_datetimes(times)
+
+
+def _tells_of_items(rows: Relation, item: str, time: str) -> bool:
+    """Whether all annotations of an item have the same time, wherever there are several."""
+    each = rows.aggregate(f"count(*) AS n, count(DISTINCT {quote(time)}) AS times", quote(item))
+    several, apart = each.aggregate("count_if(n > 1), count_if(times > 1)").fetchall()[0]
+    return several > 0 and apart == 0
 
 
 def _as_datetimes(seconds: NDArray[Any]) -> NDArray[Any]:
@@ -138,7 +152,7 @@ def _reading(column: _Column, time: str, *, named: bool) -> tuple[str | None, st
     if "number" in fits and not named and column.low < _FIRST_SECOND:
         return None, (
             f"column {time!r} holds numbers from {column.low:g} to {column.high:g}, which may be "
-            f"how long it took; --time {time} takes them for the order."
+            f"how long it took; --time {shlex.quote(time)} takes them for the order."
         )
     if {"month first", "day first"} <= {*fits}:
         return None, (

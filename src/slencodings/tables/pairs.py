@@ -120,7 +120,8 @@ def _refuse_twins(left: NDArray[Any], right: NDArray[Any]) -> None:
     if len(same):
         raise ValueError(
             f"two different options must be compared; {len(same)} of {len(left)} rows compare one "
-            f"with itself, first {left[same[0]][:60]!r} in row {same[0]}. Leave those rows out."
+            f"with itself, first {left[same[0]][:60]!r} in row {same[0] + 1} of the "
+            "data. Leave those rows out."
         )
 
 
@@ -139,7 +140,7 @@ def _outcomes(winner: NDArray[Any], left: NDArray[Any], right: NDArray[Any], col
     if len(unknown):
         raise ValueError(
             f"column {column!r} must say who won, by name or as left, right or tie; {len(unknown)} "
-            f"of {len(y)} rows do not, first {winner[unknown[0]][:60]!r} in row {unknown[0]}. "
-            "Numbers mean different things in different tables: write words."
+            f"of {len(y)} rows do not, first {winner[unknown[0]][:60]!r} in row {unknown[0] + 1} "
+            "of the data. Numbers mean different things in different tables: write words."
         )
     return y

@@ -163,7 +163,7 @@ def tabulate(
     else:
         rows = [_Row(a, a.item, a.labels[0]) for a in given if a.labels]
         blank = sum(not a.labels and not a.failed for a in given)
-        notes += [f"{blank:,} answers without a label left out"] if blank else []
+        notes += [f"{counted(blank, 'answer')} without a label left out"] if blank else []
         if vain := _in_vain(given) if rows else []:
             rows += vain
             items = counted(len({row.item for row in vain}), "item")
