@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
 
 
-# Files that need Spark, Dask, a server, a browser, the site, a network or published crowds, and those
+# Files that need Spark, Dask, servers, a browser, the site, a network or whole crowds, and those
 # that repeat whole experiments or start, stop and kill processes: their tests are slow, and so is
 # any test with such a library in its name. The longest comes first, so that all processes end
 # together.
