@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
 
 
-# Files that need Spark, Dask, a browser, the site, a network or whole published crowds, and those
+# Files that need Spark, Dask, servers, a browser, the site, a network or whole crowds, and those
 # that repeat whole experiments or start, stop and kill processes: their tests are slow, and so is
 # any test with such a library in its name. The longest comes first, so that all processes end
 # together.
@@ -43,6 +43,7 @@ SLOW = [
     "test_documents.py",
     "test_backends.py",
     "test_dask.py",
+    "test_databases.py",
     "test_demo.py",
     "test_readme.py",
     "test_classifier.py",
@@ -55,6 +56,7 @@ SLOW = [
     "test_torch_head.py",
     "test_torch_losses.py",
     "test_cli_process.py",
+    "test_bucket.py",
     "test_experiments.py",
     "test_scratch.py",
     "test_loaders.py",
