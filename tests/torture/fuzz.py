@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def watched(name: str, look: Callable[[bytes], object]) -> Callable[[bytes], Non
 def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> None:
     """Fuzz one reader, by the seed if none is named, until time is up; this ends the process."""
     try:
-        import atheris
+        atheris: Any = import_module("atheris")
     except ImportError:
         fail("fuzzing needs atheris, which is not installed. Type: pip install atheris")
         return

@@ -229,7 +229,7 @@ def model_that_says(about: bytes) -> bytes:
 
 
 def _annotations() -> Any:
-    roles = {name: name for name in TABLE}
+    roles: dict[str, Any] = {name: name for name in TABLE}
     return from_table(TABLE, **roles)
 
 
