@@ -10,8 +10,8 @@ from typer.core import TyperCommand
 # The group of an option, by its name; all others are what the verb is about.
 _GROUPS = {
     "Columns": "item annotator label confidence",
-    "Reading": "uncertainty reliability feature_item keep values format question encoding sheet "
-    "confidence_scale labels ordered multi pairwise merge_case missing duplicates csv_style",
+    "Reading": "uncertainty reliability feature_item feature_text keep values format question "
+    "encoding sheet confidence_scale labels ordered multi pairwise merge_case missing duplicates csv_style",
     "Fusing": "form save_crowd smoothing prior_weight operator again scores",
     "Training": "objective encoder rounds test",
     "Scoring": "folds bootstrap alignment epsilon groups",
