@@ -11,7 +11,8 @@ from typer.core import TyperCommand
 _GROUPS = {
     "Columns": "item annotator label confidence",
     "Reading": "uncertainty reliability feature_item feature_text keep values format question "
-    "encoding sheet confidence_scale labels ordered multi pairwise merge_case missing duplicates csv_style",
+    "encoding sheet confidence_scale labels ordered multi pairwise merge_case missing "
+    "duplicates csv_style",
     "Fusing": "form save_crowd smoothing prior_weight operator again scores",
     "Training": "objective encoder rounds test",
     "Scoring": "folds bootstrap alignment epsilon groups",
