@@ -79,3 +79,15 @@ def test_the_document_says_what_the_rows_say():
     text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
     for name in rows["setting"].unique():
         assert tables.markdown(tables.rounds_table(rows, name)) in text
+
+
+def test_the_document_shows_the_rates_that_were_tried_with_every_loss_and_seed():
+    rows = read(FOLDER / "rates.parquet")
+    heads, cells = tables.rates_table(rows)
+    assert len(heads) > 2
+    text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
+    assert tables.markdown((heads, cells)) in text
+    # One run less, and its rate is not shown.
+    rate = heads[1].removeprefix("rate ")
+    gone = (rows["setting"] == rate) & (rows["seed"] == 0) & (rows["method"] == "reverse KL")
+    assert heads[1] not in tables.rates_table(rows.filter(~gone))[0]

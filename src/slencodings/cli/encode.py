@@ -41,7 +41,7 @@ def encode(
     save_crowd: o.SaveCrowd = None,
     features: o.MoreFeatures = None,
     feature_item: o.FeatureItem = None,
-    text: o.Text = None,
+    feature_text: o.FeatureText = None,
     encoder: o.TextEncoder = None,
     seed: o.Seed = None,
     smoothing: o.Smoothing = None,
@@ -58,9 +58,7 @@ def encode(
     confidence, reliability) and what was found is said. What annotations are worth is learned from
     the crowd itself; --weigh stated takes it from these columns. With --into, the annotations are
     added to evidence that is kept, and opinions are of all that is in it; it may itself be IN.
-    With --pairwise, rows compare two, and OUT has the better and the other of every pair. With
-    --features, networks that have not seen an item help to say what it is, as far as held-out votes
-    are predicted better, and items that nobody annotated have opinions, too.
+    With --pairwise, rows compare two, and OUT has the better and the other of every pair.
     """
     database = _is_database(source, table, into_table)
     if not database:
@@ -68,7 +66,7 @@ def encode(
     if features is None:
         for option, value in {
             "--feature-item": feature_item,
-            "--text": text,
+            "--text": feature_text,
             "--encoder": encoder,
         }.items():
             if value is not None:
@@ -162,8 +160,8 @@ def encode(
                 also = models.network_source(
                     features,
                     feature_item=feature_item,
-                    text=text,
-                    embed=models.text_encoder(encoder, text),
+                    text=feature_text,
+                    embed=models.text_encoder(encoder, feature_text),
                     truth=asked == "truth",
                     seed=seed or 0,
                     say=say,

@@ -10,9 +10,9 @@ from typer.core import TyperCommand
 # The group of an option, by its name; all others are what the verb is about.
 _GROUPS = {
     "Columns": "item annotator label confidence",
-    "Reading": "uncertainty reliability feature_item keep partition_by values format question "
-    "encoding sheet confidence_scale labels ordered multi pairwise merge_case missing duplicates "
-    "csv_style table",
+    "Reading": "uncertainty reliability feature_item feature_text keep partition_by values format "
+    "question encoding sheet confidence_scale labels ordered multi pairwise merge_case missing "
+    "duplicates csv_style table",
     "Fusing": "form save_crowd smoothing prior_weight operator again by_annotator scores "
     "into_table",
     "Training": "objective encoder rounds test",

@@ -605,8 +605,13 @@ MoreFeatures = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="What items look like, as for `sle train`: networks help where held-out votes are "
-        "predicted better, also on items that nobody annotated.",
+        help="What items look like: networks help, also where nobody annotated.",
+    ),
+]
+FeatureText = Annotated[
+    str | None,
+    typer.Option(
+        "--text", metavar="COLUMN", help="With --features, a column of text to learn from."
     ),
 ]
 FeatureItem = Annotated[
