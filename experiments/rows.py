@@ -81,7 +81,9 @@ def keep(
         if new:
             _save(path, kept, new, names)
     wanted = pl.DataFrame(jobs, schema={name: _TYPES[name] for name in names})
-    return _current(read(path)).join(wanted, on=names, how="semi")
+    # What is only shown may be of an earlier version.
+    found = _current(read(path)) if measure else kept
+    return found.join(wanted, on=names, how="semi")
 
 
 def _results(

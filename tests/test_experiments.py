@@ -287,7 +287,7 @@ def test_a_table_goes_between_its_marks_and_nowhere_else(tmp_path, monkeypatch):
 
 
 def test_the_command_prints_table_4(capsys, tmp_path):
-    main(["synthetic", "--quick", "--rows", str(FOLDER / "synthetic.parquet")])
+    main(["synthetic", "--quick", "--kept", "--rows", str(FOLDER / "synthetic.parquet")])
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert len(lines) == 1 + 6 * len(synthetic.METHODS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
@@ -76,7 +77,7 @@ def crowd_from_json(text: str) -> Crowd:
     return crowd_from_dict(there)
 
 
-def crowd_from_dict(there: dict[str, Any]) -> Crowd:
+def crowd_from_dict(there: Mapping[str, Any]) -> Crowd:
     """Read what `crowd_to_dict` gave."""
     if set(there) != {f.name for f in fields(Crowd)}:
         raise _no_crowd(", ".join(sorted(there)) or "none")
@@ -115,7 +116,7 @@ def _read(name: str, value: Any) -> Any:
     return _floats(value)
 
 
-def _read_model(value: dict[str, Any]) -> TruthModel:
+def _read_model(value: Mapping[str, Any]) -> TruthModel:
     others = ("correlation", "shrinking")
     arrays = {part: _floats(x) for part, x in value.items() if part not in others}
     how = value["shrinking"]
