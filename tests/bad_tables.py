@@ -244,8 +244,8 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
     "ragged lists": (
         {"list": [[0.2, 0.8], [1.0], [0.5, 0.25, 0.25], []]},
         {"label": "list"},
-        r"the lists in column 'list' must be equally long; the longest has 3 values, 3 rows have "
-        r"fewer, first 2 in row 1 of the data\. Write 0 .* null where there is no annotation",
+        r"the lists in column 'list' must be equally long; the longest has 3 values, fewer "
+        r"are in 3 rows, first 2 in row 1 of the data\. Write 0 .* where there is no annotation",
     ),
     "base rates that are no lists": (
         {},

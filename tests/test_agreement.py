@@ -346,7 +346,7 @@ def test_options_of_alpha_that_make_no_sense_are_refused(options, words):
 
 
 def test_alpha_of_annotations_without_company_is_refused():
-    with pytest.raises(ValueError, match=r"some item needs two; 2 annotations came"):
+    with pytest.raises(ValueError, match=r"some item needs two; of 2 annotations each is alone"):
         krippendorff_alpha(votes([0], [1]))
 
 

@@ -226,7 +226,9 @@ def test_calibrate_refuses(stated, options, words):
 
 
 def test_calibrating_needs_items_with_two_annotations():
-    with pytest.raises(ValueError, match=r"some item needs two; 3 annotations.*linear\(score"):
+    with pytest.raises(
+        ValueError, match=r"some item needs two; of 3 annotations each is alone.*linear\(score"
+    ):
         calibrate(strangers([0, 1, 2], [0, 1, 1], stated=[1, 2, 3]))
 
 

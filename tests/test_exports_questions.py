@@ -213,8 +213,8 @@ def test_no_label_does_not_make_a_question_one_of_several_labels():
     tasks = [task(1, choices("a")), task(2, choices())]
     export = read_export(tasks)
     assert said(export) == [(1, 1, "a")]
-    assert export.notes == ("1 answers without a label left out",)
-    with pytest.raises(ValueError, match=r"has no annotations \(1 answers without a label"):
+    assert export.notes == ("1 answer without a label left out",)
+    with pytest.raises(ValueError, match=r"has no annotations \(1 answer without a label"):
         read_export([task(2, choices())])
     export = read_export([*tasks, task(3, choices("a", "b"))], question="topic=a")
     assert said(export) == [(1, 1, "yes"), (2, 1, "no"), (3, 1, "yes")]

@@ -184,7 +184,7 @@ def test_kinds_that_do_not_fit_are_refused_by_the_word_that_was_typed(
     [
         ("p,x,y,,ann", "scores need at least one comparison; none came"),
         ("p,x,y,1,ann", "must say who won, by name or as left, right or tie; 1 of 1 rows do not"),
-        ("p,x,x,x,ann", "1 of 1 rows compare one with itself, first 'x' in row 0"),
+        ("p,x,x,x,ann", "1 of 1 rows compare one with itself, first 'x' in row 1 of the data"),
         ("p,x,,x,ann", "column 'right' must say what was compared in each row; 1 of 1 do not"),
         (",x,y,x,ann", "column 'prompt' must say what was compared in each row"),
     ],

@@ -379,7 +379,7 @@ def test_what_cannot_be_learned_is_said(known, how: dict[str, Any], words):
 
 
 def test_annotations_that_are_alone_teach_nothing():
-    with pytest.raises(ValueError, match="some item needs two; 3 annotations came"):
+    with pytest.raises(ValueError, match="some item needs two; of 3 annotations each is alone"):
         learn_crowd(make([0, 1, 2], [0, 1, 0], [0, 1, 0]))
 
 

@@ -397,8 +397,14 @@ HALF = np.full((2, 2), 0.5)
 @pytest.mark.parametrize(
     ("item", "y", "certainty", "options", "words"),
     [
-        ([0, 1], [0, 1], 0.5, {"n_labels": 2}, r"some item needs two; 2 annotations came"),
-        ([], [], 0.5, {"n_labels": 2}, r"some item needs two; 0 annotations came"),
+        (
+            [0, 1],
+            [0, 1],
+            0.5,
+            {"n_labels": 2},
+            r"some item needs two; of 2 annotations each is alone",
+        ),
+        ([], [], 0.5, {"n_labels": 2}, r"some item needs two; of 0 annotations each is alone"),
         ([0.0, 1.0], [0, 1], 0.5, {"n_labels": 2}, r"`item` must be integer codes.*float64"),
         ([[0, 0]], [0, 1], 0.5, {"n_labels": 2}, r"`item` must be integer codes.*\(1, 2\)"),
         (["p", "p"], [0, 1], 0.5, {"n_labels": 2}, r"np\.unique\(item, return_inverse=True\)"),

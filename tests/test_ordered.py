@@ -378,5 +378,5 @@ def test_an_order_names_all_labels():
         from_table(
             table, item="item", label="label", labels=["low", "high"], ordered=["low", "high"]
         )
-    with pytest.raises(ValueError, match="must hold one of labels="):
+    with pytest.raises(ValueError, match="must hold one of ordered="):
         from_table(table, item="item", label="label", ordered=["low", "middle"])

@@ -119,10 +119,9 @@ def test_parts_need_a_folder_and_are_not_for_spark_or_pairs(sle: Sle):
         assert "--partition-by" in run.err
 
 
-@pytest.mark.parametrize("name", ["s3://bucket/x.parquet", "gs://b/x.csv", "s3://bucket/parts"])
-def test_no_folder_is_made_for_an_address(sle: Sle, here: Path, name: str):
-    more = ["--partition-by", "day"] if name.endswith("parts") else []
-    run = sle("encode", "crowd.csv", "--weigh", "stated", "-o", name, *more)
+def test_no_folder_is_made_for_an_address(sle: Sle, here: Path):
+    name = "s3://bucket/parts"
+    run = sle("encode", "crowd.csv", "--weigh", "stated", "-o", name, "--partition-by", "day")
     assert run.code == 1
     assert f"the output must be on this machine; '{name}' is not" in run.err
     assert "mkdir" not in run.err

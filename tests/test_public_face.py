@@ -38,6 +38,8 @@ def test_every_verb_ends_with_0_for_help_1_for_a_missing_file_and_2_for_wrong_us
     assert sle(verb, "--no-such-option").code == 2
     needed = {
         "encode": ["-o", "out.csv"],
+        "forget": ["--annotator", "ann"],
+        "groups": ["--group", "team"],
         "report": ["-o", "out.html"],
         "panel": ["--models", "x"],
         "train": ["--features", "X.csv", "--model", "m.safetensors"],

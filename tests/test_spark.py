@@ -519,8 +519,6 @@ def test_names_with_dots_words_for_labels_and_stored_crowds_are_read(tmp_path: P
 def test_a_crowd_is_learned_on_the_cluster_as_on_one_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, least in (("MOST_TO_LEARN_FROM", 150), ("SAMPLED", 80)):
-        monkeypatch.setattr(f"slencodings.trust.learn_from_table.{name}", least)
     write_parts(pa.table(skilled_table()), tmp_path / "in", 2)
     said: list[str] = []
     for reading in ("votes", "truth"):
@@ -534,8 +532,14 @@ def test_a_crowd_is_learned_on_the_cluster_as_on_one_machine(
         assert found.columns == other.columns
         for name in found.columns[1:]:
             assert_close(found[name].to_numpy(), other[name].to_numpy())
-    assert any("a sample of whole items is learned from" in line for line in said)
     assert any(line.endswith("probability that it is true, learned weights") for line in said)
+    # Of many annotations a sample is taken, of whole items.
+    for name, least in (("MOST_TO_LEARN_FROM", 150), ("SAMPLED", 80)):
+        monkeypatch.setattr(f"slencodings.trust.learn_from_table.{name}", least)
+    about = encode(tmp_path / "in", tmp_path / "some.parquet", **how)
+    assert any("a sample of whole items is learned from" in line for line in said)
+    few, all_of_them = (sum(x["crowd"]["count"]) for x in (about, expected))
+    assert 40 <= few < all_of_them
 
 
 DRIFTS: dict[str, tuple[str, Columns, str]] = {

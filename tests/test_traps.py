@@ -461,7 +461,7 @@ def test_alpha_is_nominal_and_has_a_value_wherever_two_said_something():
     assert krippendorff_alpha(a).alpha == nominal
     one = read((1, 1, 2, 2, 2), "ababc", (7, 7, 7, 7, None), labels=(7, 8))
     assert krippendorff_alpha(one).alpha == 1
-    with pytest.raises(ValueError, match="some item needs two; 2 annotations came"):
+    with pytest.raises(ValueError, match="some item needs two; of 2 annotations each is alone"):
         krippendorff_alpha(read((1, 2), "aa", (0, 1)))  # one annotator: nothing to compare
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slencodings.annotations import counted
 from slencodings.cli import options as o
 from slencodings.cli.terminal import echo, show
 from slencodings.progress import Progress, Say, notes
@@ -80,6 +79,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     *shared, quiet, verbose = (p for p in o.parameters(_options) if p.name not in names)
 
     def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
+        from slencodings.annotations import counted
         from slencodings.files.crowd import read_crowd
         from slencodings.files.write import check_rows_target, write_rows
 

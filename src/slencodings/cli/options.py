@@ -145,7 +145,7 @@ In = Annotated[
         metavar="IN",
         help="CSV, TSV, Parquet, JSONL or .xlsx, also gzipped, or a tool's export; several, a "
         "folder (day=1/ and the like become columns), 'pattern/*.parquet', s3://...; - is standard "
-        "input. Or a database, postgresql://... or sqlite:///FILE, with --table.",
+        "input. Or postgresql://... or sqlite:///FILE with --table.",
     ),
 ]
 Out = Annotated[
@@ -163,7 +163,7 @@ Into = Annotated[
     typer.Option(
         metavar="STORE.parquet",
         help="Add the annotations to the evidence kept there, or begin it; what was added before "
-        "is not read again. Smoothing, confidence scale, labels and crowd stay as it was begun.",
+        "is not read again. Smoothing, scale, labels and crowd stay as begun.",
     ),
 ]
 FromTable = Annotated[
@@ -605,7 +605,7 @@ MoreFeatures = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="What items look like: networks help, also where nobody annotated.",
+        help="What items look like: networks help.",
     ),
 ]
 FeatureText = Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slencodings.annotations import counted
 from slencodings.cli import options as o
 from slencodings.cli.crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
@@ -105,6 +104,7 @@ def _write_targets(
     read: Read, crowd: Crowd, people: Any, target: str, *, folds: int, seed: int
 ) -> None:
     """A row for each item: what people would say, by people alone and with models."""
+    from slencodings.annotations import counted
     from slencodings.files.write import write_rows
     from slencodings.panel import learn_panel
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slencodings.annotations import counted
 from slencodings.cli import options as o
 from slencodings.cli.crowd import Found, Read, on_a_crowd
 
@@ -34,6 +33,7 @@ def train(
     seed: o.Seed = None,
 ) -> Found:
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
+    from slencodings.annotations import counted
     from slencodings.cli import models
     from slencodings.files.features import read_features
     from slencodings.files.write import check_place, check_rows_target, write_rows

@@ -246,8 +246,8 @@ def _wrong_field(store: Store) -> str | None:
 def read_sums(connection: Connection, path: Path, store: Store) -> Relation:
     """The sums of a store."""
     relation = connection.read_parquet(glob.escape(str(path)))
-    sums = (f"{column}::DOUBLE AS {column}" for column in store.columns[2:])
-    return relation.project(", ".join(["item", "label", *sums]))
+    sums = (f"{column}::DOUBLE AS {column}" for column in store.sums)
+    return relation.project(", ".join([*store.keys, *sums]))
 
 
 def add(
