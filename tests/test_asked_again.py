@@ -96,7 +96,8 @@ def test_every_engine_averages_within_a_source_and_cumulates_across(
     columns = table()
     asked = engine(without(columns, "p", "p0", "p1", "p2"))
     forms = {"wide": assert_wide} if engine.name == "dask" else FORMS  # It takes seconds a query.
-    for form, assert_form in forms.items():
+    for name, assert_form in forms.items():
+        form: Any = name
         result = fuse_table(
             asked, label="said", form=form, smoothing=smoothing, reliability="skill",
             **given_roles(),
@@ -132,7 +133,7 @@ def test_a_learned_crowd_averages_in_tables_as_in_arrays(
     engine: Engine, reading: Any, crowd: Crowd
 ) -> None:
     columns = without(table(), "p", "p0", "p1", "p2", "doubt", "skill")
-    roles = NAMED | {"label": "said", "missing": "trust"}
+    roles: Any = NAMED | {"label": "said", "missing": "trust"}
     for some in (crowd, replace(crowd, through_truth=0.4)):
         arrays = from_table(columns, **roles, duplicates="average")
         opinion = getattr(some, reading)(arrays)

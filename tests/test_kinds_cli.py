@@ -133,7 +133,9 @@ def test_published_comparisons_become_scores(sle: Sle):
     lines = ["prompt,model_1,model_2,turn,judge,winner"]
     for i, m, k in zip(crowd.item, crowd.annotator, crowd.y, strict=True):
         lines.append(
-            ",".join([*str(crowd.items[i]).split("__"), crowd.annotators[m], crowd.labels[k]])
+            ",".join(
+                map(str, [*str(crowd.items[i]).split("__"), crowd.annotators[m], crowd.labels[k]])
+            )
         )
     run = sle("encode", write("mt.csv", *lines), "--pairwise", "model_1,model_2,winner",
               "--item", "prompt", "-o", "p.jsonl", "--scores", "s.csv")  # fmt: skip

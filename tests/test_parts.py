@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -24,11 +25,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def rows_of(query: str) -> list[tuple[Any, ...]]:
+    relation = duckdb.sql(query)
+    assert relation is not None
+    return relation.fetchall()
+
+
 def opinions(source: str) -> list[tuple[object, ...]]:
-    return duckdb.sql(
+    return rows_of(
         f"SELECT item, belief_x, belief_y, uncertainty, probability_x, probability_y FROM {source} "
         "ORDER BY item"
-    ).fetchall()
+    )
 
 
 def encode(sle: Sle, *args: str) -> str:
@@ -45,15 +52,12 @@ def test_parts_together_are_the_file_and_each_holds_its_own(sle: Sle, here: Path
     assert opinions(found) == opinions("'one.parquet'")
     # An empty cell of CSV is nothing, and so is its part.
     columns = "SELECT item, day::VARCHAR, place FROM {} ORDER BY item"
-    assert (
-        duckdb.sql(columns.format(found)).fetchall()
-        == duckdb.sql(columns.format("'one.parquet'")).fetchall()
-    )
+    assert rows_of(columns.format(found)) == rows_of(columns.format("'one.parquet'"))
     files = sorted(p.relative_to("parts") for p in Path("parts").rglob("*.parquet"))
     assert len({p.parent for p in files}) == len(files) == 4
     assert {p.name for p in files} == {"part-0.parquet"}
     for file in files:
-        items = [row[0] for row in duckdb.sql(f"SELECT item FROM 'parts/{file}'").fetchall()]
+        items = [row[0] for row in rows_of(f"SELECT item FROM 'parts/{file}'")]
         assert items == sorted(items)
     about = json.loads(Path("parts/_slencodings.json").read_text())
     assert about["partition_by"] == ["day", "place"]

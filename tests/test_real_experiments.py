@@ -354,7 +354,7 @@ def test_every_method_yields_all_its_rows_and_the_same_for_the_same_seed(method,
     monkeypatch.setattr(real, "_loaded", lambda _, *, quick, layers: data)
     setting = "uds" if method in real.SOURCES else "rte"
     plans, encoders = {setting: sets.PLANS[setting]}, {setting: "linear"}
-    job = real.jobs(plans, encoders, [method], seeds=1, quick=True)[0] | {"seed": 3}
+    job: Any = real.jobs(plans, encoders, [method], seeds=1, quick=True)[0] | {"seed": 3}
     found = list(real.rows(**job))
     assert found == list(real.rows(**job))
     values = {row["metric"]: row["value"] for row in found}

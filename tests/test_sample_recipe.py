@@ -127,7 +127,7 @@ def test_every_annotator_keeps_enough_or_all_they_have():
     assert abs(off) < 4 * np.sqrt(np.sum(p * (1 - p)))
 
 
-def by_hash(columns, *, size, per_annotator=0, seed=0, annotator="who"):
+def by_hash(columns, *, size, per_annotator=0, seed=0, annotator: str | None = "who"):
     relation = duckdb.from_arrow(pa.table(columns))
     how = {"size": size, "per_annotator": per_annotator, "seed": seed}
     return sample_by_hash(relation, item="item", annotator=annotator, **how)

@@ -78,6 +78,7 @@ def test_a_time_that_is_missing_is_unknown_and_the_first_of_a_pair_counts():
         f"item,annotator,label,time\np,a,x,{day(17)}\np,a,y,{day(16)}\np,b,y,{day(18)}\n"
     )
     twice = read_crowd("crowd.csv", time=True)
+    assert twice.times is not None
     assert np.datetime_as_string(twice.times, unit="D").tolist() == [
         "2026-11-16",
         "2026-11-16",
@@ -169,7 +170,7 @@ def test_parts_hold_all_of_the_time_in_order_and_enough_of_it(n: int, moments: i
             inside = own & (when >= float(part["begin"])) & (when <= float(part["end"]))
             right = [
                 said.y[q]
-                == np.argmax(weighed.crowd.truth_of(_others(said, weighed, q)).probability)
+                == np.argmax(weighed.crowd.truth_of(_others(said, weighed, int(q))).probability)
                 for q in np.flatnonzero(inside)
             ]
             assert part["annotations"] == len(right)

@@ -59,11 +59,13 @@ def test_scores_are_those_of_their_definitions():
 def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_variance():
     one = np.asarray([[0.7, 0.3]])
     same = uses.together(np.stack([one] * 5))
+    assert same.doubt is not None
     np.testing.assert_allclose(same.doubt, 0, atol=1e-12)
     np.testing.assert_allclose(same.spread, 0, atol=1e-12)
     # Many draws from a Dirichlet have its concentration.
     drawn = np.random.default_rng(0).dirichlet([4.0, 2.0, 2.0], (1_000, 1))
     found = uses.together(drawn)
+    assert found.doubt is not None
     np.testing.assert_allclose(1 / found.spread, 8, rtol=0.1)
     entropy = metrics.cross_entropy(found.probability, found.probability)
     assert 0 < found.doubt[0] < entropy[0]
