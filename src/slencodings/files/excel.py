@@ -95,6 +95,7 @@ def write_workbook(
     count = 0
     for count, row in enumerate(chain([names], rows)):
         if count == MOST_ROWS:
+            sheet.close()  # Or its writer complains when it is collected, to whoever runs then.
             raise ValueError(
                 f"a sheet has {MOST_ROWS:,} rows at most; there are more. "
                 "Name the output .csv or .parquet."
