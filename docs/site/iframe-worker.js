@@ -26,17 +26,10 @@
         for (const each of addresses) await load(page, each);
       };
       this.ready = load(page, address);
-      this.filled = new Promise((done) => (this.fill = done));
     }
 
-    // The first message, of type 0, brings what there is to search. Questions wait for its answer:
-    // those that overtake it are errors.
     postMessage(data) {
-      const first = data.type === 0;
-      (first ? this.ready : this.filled).then(() => {
-        if (first) this.addEventListener("message", this.fill, { once: true });
-        this.inside.dispatchEvent(new MessageEvent("message", { data }));
-      });
+      this.ready.then(() => this.inside.dispatchEvent(new MessageEvent("message", { data })));
     }
   }
 
