@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
 
 from slencodings.cli import options as o
 from slencodings.cli.terminal import echo, show
@@ -15,6 +17,7 @@ from slencodings.progress import Progress, Say, notes
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
+    from slencodings.kinds.pairs import Pairs
     from slencodings.tables.roles import Reading
 
 
@@ -31,6 +34,7 @@ class Read(NamedTuple):
 
     source: list[str]
     crowd: Callable[..., Crowd]
+    pairs: Callable[[list[str]], Pairs]
     say: Say
     progress: Progress
 
@@ -54,6 +58,16 @@ class Read(NamedTuple):
             sources=sources,
             learned=learned,
         )
+
+
+def _pairs(read: Read, columns: str, others: Mapping[str, object]) -> Pairs:
+    """The pairs of a file; refuses options that make no sense of pairs."""
+    for option, value in others.items():
+        if value:
+            raise typer.BadParameter(
+                "it is not for `--pairwise`. Leave one of them out.", param_hint=option
+            )
+    return read.pairs(o.words(columns) or [])
 
 
 def _options(
@@ -81,6 +95,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
         from slencodings.annotations import counted
         from slencodings.files.crowd import read_crowd
+        from slencodings.files.pairs import read_pairs
         from slencodings.files.write import check_rows_target, write_rows
 
         output = None if "output" in names else given.pop("output")
@@ -89,7 +104,8 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
             check_rows_target(output, source, style)
         with notes(quiet) as (say, progress):
             crowd = partial(read_crowd, source, reading, say=say, progress=progress)
-            found = verb(Read(source, crowd, say, progress), **given)
+            pairs = partial(read_pairs, source, reading=reading, say=say)
+            found = verb(Read(source, crowd, pairs, say, progress), **given)
             if output is not None:
                 write_rows(found.rows, output, found.about, style)
                 if output != "-":
@@ -104,6 +120,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
 def compare(
     read: Read,
     *,
+    pairwise: o.Pairwise = None,
     gold: o.Gold = None,
     scored: o.Scored = None,
     methods: o.Methods = None,
@@ -114,23 +131,30 @@ def compare(
     """Show which encoding fits this crowd, on votes that were held out.
 
     Voting, models of annotators and SLE each predict every annotation from the others on its item,
-    with all that they learn taken from other items. With --gold, also how right they are.
+    with all that they learn taken from other items. With --gold, also how right they are. With
+    --pairwise, shares of wins and Bradley-Terry's models predict judgments of pairs.
     """
     from slencodings.evaluation import compare as compared
+    from slencodings.evaluation import compare_pairs
     from slencodings.evaluation.text import SPARE, columns, head, lessons
 
-    crowd = read(gold, scored=scored)
-    found = compared(
-        crowd.annotations,
-        gold=crowd.truth,
-        scored=crowd.scored,
-        sets=crowd.sets,
-        methods=methods or None,
-        folds=folds,
-        bootstrap=bootstrap,
-        seed=seed or 0,
-        progress=lambda done, total, name: read.progress("comparing", done, total, "fits"),
-    )
+    def tell(done: int, total: int, name: str) -> None:
+        read.progress("comparing", done, total, "fits")
+
+    settings: Any = {"folds": folds, "bootstrap": bootstrap, "seed": seed or 0, "progress": tell}
+    if pairwise is not None:
+        pairs = _pairs(read, pairwise, {"--gold": gold, "--scored": scored})
+        found = compare_pairs(pairs, methods=methods or None, **settings)
+    else:
+        crowd = read(gold, scored=scored)
+        found = compared(
+            crowd.annotations,
+            gold=crowd.truth,
+            scored=crowd.scored,
+            sets=crowd.sets,
+            methods=methods or None,
+            **settings,
+        )
     for note in found.notes:
         read.say("note", note)
 
@@ -146,6 +170,7 @@ def compare(
 def reliability(
     read: Read,
     *,
+    pairwise: o.Pairwise = None,
     scored: o.Scored = None,
     time: o.Time = None,
     sort: o.SortBy = "verdict",
@@ -156,11 +181,20 @@ def reliability(
     """Show whom to trust: a verdict on each annotator and why, the worst first.
 
     How often they are right above chance, whether they are as sure as they should be, and what
-    they confuse. No gold labels are needed: what is true is learned from the crowd.
+    they confuse. No gold labels are needed: what is true is learned from the crowd. With
+    --pairwise, how well each judge tells options apart, and which side they favour.
     """
-    from slencodings.annotators import describe_annotators
+    from slencodings.annotators import describe_annotators, describe_judges
     from slencodings.annotators.estimates import ESTIMATES
 
+    def tell(done: int, total: int) -> None:
+        read.progress("estimating", done, total, "")
+
+    if pairwise is not None:
+        others = {"--scored": scored, "--time": time, "--all": all, "--sort": sort != "verdict"}
+        judges = describe_judges(_pairs(read, pairwise, others), rng=seed or 0, progress=tell)
+        told: Row = {"notes": judges.notes, "seed": seed or 0}
+        return Found(judges.to_rows(), told, lambda: echo(str(judges)))
     crowd = read(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
     usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
@@ -172,7 +206,7 @@ def reliability(
         sort=sort,
         groups=groups,
         rng=seed or 0,
-        progress=lambda done, total: read.progress("estimating", done, total, ""),
+        progress=tell,
     )
     levels = [level._asdict() for level in roster.levels]
     about: Row = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
@@ -240,6 +274,7 @@ def groups(
 def triage(
     read: Read,
     *,
+    pairwise: o.Pairwise = None,
     budget: o.Budget = 100,
     capacity: o.Capacity = None,
     costs: o.Costs = None,
@@ -253,30 +288,37 @@ def triage(
     """Say what is settled and why not, what to annotate next and by whom, and what that mends.
 
     What is true and who is right are learned from the crowd; --reliability COLUMN is taken instead.
+    With --pairwise, which two to compare next for the order of all.
     """
     from slencodings.triage import triage as sorted_out
+    from slencodings.triage import triage_pairs
     from slencodings.trust import weigh
 
-    prices = None if costs is None else o.prices(costs)
-    crowd = read(scored=scored)
-    weighed = weigh(
-        crowd.annotations,
-        scored=crowd.scored,
-        seed=seed or 0,
-        progress=lambda done, total: read.progress("learning", done, total, ""),
-    )
-    if weighed.source == "alike":
-        read.say("note", "no item has two annotations to learn from; each annotation is one count")
-    found = sorted_out(
-        crowd.annotations,
-        weighed=weighed,
-        budget=budget,
-        capacity=capacity,
-        costs=prices,
-        least_votes=least_votes,
-        least_probability=least_probability,
-        conflict=conflict,
-    )
+    settings: Any = {
+        "budget": budget,
+        "capacity": capacity,
+        "costs": None if costs is None else o.prices(costs),
+        "least_votes": least_votes,
+        "least_probability": least_probability,
+        "conflict": conflict,
+    }
+    if pairwise is not None:
+        from slencodings.aggregate import bradley_terry
+
+        pairs = _pairs(read, pairwise, {"--scored": scored})
+        found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
+    else:
+        crowd = read(scored=scored)
+        weighed = weigh(
+            crowd.annotations,
+            scored=crowd.scored,
+            seed=seed or 0,
+            progress=lambda done, total: read.progress("learning", done, total, ""),
+        )
+        if weighed.source == "alike":
+            alike = "no item has two annotations to learn from; each annotation is one count"
+            read.say("note", alike)
+        found = sorted_out(crowd.annotations, weighed=weighed, **settings)
     about: Row = {
         "least_votes": least_votes,
         "least_probability": least_probability,

@@ -311,7 +311,7 @@ Pairwise = Annotated[
     typer.Option(
         metavar="LEFT,RIGHT,WINNER",
         help="Columns of rows that compare two: what stood left, what stood right, and which won "
-        "(its name, or left, right or tie). OUT is for preference trainers.",
+        "(its name, or left, right or tie).",
     ),
 ]
 ScoresOut = Annotated[
