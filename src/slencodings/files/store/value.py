@@ -13,7 +13,6 @@ from slencodings.trust.stored import crowd_from_dict
 # The kind of store that this version writes, and the newest that it reads. The first kind is like
 # it, but for crowds: these were learned otherwise. The third has sums by annotator.
 KIND, BY_ANNOTATOR = 2, 3
-
 SUMS = ["evidence", "dogmatic", "annotations"]
 
 # What is known of a batch: name, rows, hash, when, and how it was read.
