@@ -32,6 +32,7 @@ def encode(
     csv_style: o.Style = "plain",
     keep: o.Keep = None,
     partition_by: o.PartitionBy = None,
+    sort: o.Sort = None,
     *,
     reading: Reading,
     pairwise: o.Pairwise = None,
@@ -78,7 +79,7 @@ def encode(
         others |= {"--smoothing": smoothing, "--form": form, "--multi": reading.multi}
         others |= {"--partition-by": partition_by}
         others |= {"--engine": None if engine == "duckdb" else engine, "--labels": reading.labels}
-        others |= {"--features": features}
+        others |= {"--features": features, "--sort": sort}
         _refuse(others, "--pairwise")
         with notes(quiet, verbose) as (say, _):
             from slencodings.files.pairs import encode_pairs
@@ -107,6 +108,7 @@ def encode(
         "--merge-case": reading.merge_case or None,
         "--save-crowd": save_crowd,
         "--features": features,
+        "--sort": sort,
     }
     style = {"--csv-style": csv_style if csv_style != "plain" else None}
     _check_engine(engine, {"--master": master, "--patience": patience}, alone | style)
@@ -179,6 +181,7 @@ def encode(
                 save_crowd=save_crowd,
                 csv_style=csv_style,
                 partition_by=o.words(partition_by) or (),
+                sort=sort,
                 also=also,
                 say=say,
                 progress=progress,

@@ -12,7 +12,7 @@ _GROUPS = {
     "Columns": "item annotator label confidence",
     "Reading": "uncertainty reliability feature_item feature_text keep partition_by values format "
     "question encoding sheet confidence_scale labels ordered multi pairwise merge_case missing "
-    "duplicates csv_style table",
+    "duplicates csv_style sort table",
     "Fusing": "form save_crowd smoothing prior_weight operator again by_annotator scores "
     "into_table",
     "Training": "objective encoder rounds test",

@@ -192,6 +192,14 @@ PartitionBy = Annotated[
         "OUT/day=1/part-0.parquet.",
     ),
 ]
+Sort = Annotated[
+    bool | None,
+    typer.Option(
+        "--sort/--no-sort",
+        help="Write items in order, or as they come; if not said, in order up to a million "
+        "annotations.",
+    ),
+]
 OnEngine = Annotated[
     Engine, typer.Option("--engine", help="What does the work; spark writes OUT as a folder.")
 ]
