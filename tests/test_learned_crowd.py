@@ -17,7 +17,8 @@ from slencodings.aggregate.shrunk import confusions, crowd_confusion, expected_c
 from slencodings.annotations import Annotations
 from slencodings.opinion import check
 from slencodings.trust import Crowd, learn_crowd
-from slencodings.trust.worth import Groups, Learned, Objective, Ridge, Votes
+from slencodings.trust.running_sums import Groups
+from slencodings.trust.worth import Learned, Objective, Ridge, Votes
 
 seeds = st.integers(0, 2**32 - 1)
 

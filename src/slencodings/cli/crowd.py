@@ -1,119 +1,19 @@
-"""The verbs that look at a whole crowd, and what they share: its options, and their rows."""
+"""The verbs that look at a whole crowd."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
+from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
-from slencodings.progress import Progress, Say, notes
+from slencodings.cli.words import prices
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
-    from slencodings.kinds.pairs import Pairs
-    from slencodings.tables.roles import Reading
-
-
-class Found(NamedTuple):
-    """What a verb found: rows for a file, how they were made, and how to show them to people."""
-
-    rows: Sequence[Row]
-    about: Row
-    show: Callable[[], None]
-
-
-class Read(NamedTuple):
-    """Reads the crowd when called, and what to tell people."""
-
-    source: list[str]
-    crowd: Callable[..., Crowd]
-    pairs: Callable[[list[str]], Pairs]
-    say: Say
-    progress: Progress
-
-    def __call__(
-        self,
-        gold: str | None = None,
-        show: Sequence[str] = (),
-        scored: str | None = None,
-        group: str | None = None,
-        time: str | bool = False,
-        sources: Sequence[str] | None = None,
-        learned: bool = True,
-    ) -> Crowd:
-        """What the file tells, as `read_crowd` does."""
-        return self.crowd(
-            gold=gold,
-            show=show,
-            scored=scored,
-            group=group,
-            time=time,
-            sources=sources,
-            learned=learned,
-        )
-
-
-def _pairs(read: Read, columns: str, others: Mapping[str, object]) -> Pairs:
-    """The pairs of a file; refuses options that make no sense of pairs."""
-    for option, value in others.items():
-        if value:
-            raise typer.BadParameter(
-                "it is not for `--pairwise`. Leave one of them out.", param_hint=option
-            )
-    return read.pairs(o.words(columns) or [])
-
-
-def _options(
-    source: o.In,
-    output: o.RowsOut = None,
-    csv_style: o.Style = "plain",
-    *,
-    reading: Reading,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
-) -> None:
-    """The options of all verbs, for `on_a_crowd`."""
-
-
-def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
-    """A command from a verb: with the options by which a crowd is read, and its rows written.
-
-    A verb that has an `output` of its own writes that itself.
-    """
-    _, *own = o.parameters(verb)
-    names = {p.name for p in own}
-    names |= {"csv_style"} if "output" in names else set[str]()
-    *shared, quiet, verbose = (p for p in o.parameters(_options) if p.name not in names)
-
-    def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
-        from slencodings.annotations import counted
-        from slencodings.files.crowd import read_crowd
-        from slencodings.files.pairs import read_pairs
-        from slencodings.files.write import check_rows_target, write_rows
-
-        output = None if "output" in names else given.pop("output")
-        style = given.pop("csv_style", "plain")
-        if output is not None:
-            check_rows_target(output, source, style)
-        with notes(quiet) as (say, progress):
-            crowd = partial(read_crowd, source, reading, say=say, progress=progress)
-            pairs = partial(read_pairs, source, reading=reading, say=say)
-            found = verb(Read(source, crowd, pairs, say, progress), **given)
-            if output is not None:
-                write_rows(found.rows, output, found.about, style)
-                if output != "-":
-                    say("wrote", f"{output}: {counted(len(found.rows), 'row')}")
-        if output is None:
-            found.show()
-
-    return o.as_command(verb, run, [*shared, *own, quiet, verbose])
 
 
 @on_a_crowd
@@ -122,10 +22,10 @@ def compare(
     *,
     pairwise: o.Pairwise = None,
     gold: o.Gold = None,
-    scored: o.Scored = None,
-    methods: o.Methods = None,
-    folds: o.Folds = 5,
-    bootstrap: o.Bootstrap = 1000,
+    scored: c.Scored = None,
+    methods: c.Methods = None,
+    folds: c.Folds = 5,
+    bootstrap: c.Bootstrap = 1000,
     seed: o.Seed = None,
 ) -> Found:
     """Show which encoding fits this crowd, on votes that were held out.
@@ -143,7 +43,7 @@ def compare(
 
     settings: Any = {"folds": folds, "bootstrap": bootstrap, "seed": seed or 0, "progress": tell}
     if pairwise is not None:
-        pairs = _pairs(read, pairwise, {"--gold": gold, "--scored": scored})
+        pairs = read.pairs(pairwise, {"--gold": gold, "--scored": scored})
         found = compare_pairs(pairs, methods=methods or None, **settings)
     else:
         crowd = read(gold, scored=scored)
@@ -171,11 +71,11 @@ def reliability(
     read: Read,
     *,
     pairwise: o.Pairwise = None,
-    scored: o.Scored = None,
-    time: o.Time = None,
-    sort: o.SortBy = "verdict",
-    all: o.AllEstimates = False,
-    groups: o.Groups = 20,
+    scored: c.Scored = None,
+    time: c.Time = None,
+    sort: c.SortBy = "verdict",
+    all: c.AllEstimates = False,
+    groups: c.Groups = 20,
     seed: o.Seed = None,
 ) -> Found:
     """Show whom to trust: a verdict on each annotator and why, the worst first.
@@ -192,7 +92,7 @@ def reliability(
 
     if pairwise is not None:
         others = {"--scored": scored, "--time": time, "--all": all, "--sort": sort != "verdict"}
-        judges = describe_judges(_pairs(read, pairwise, others), rng=seed or 0, progress=tell)
+        judges = describe_judges(read.pairs(pairwise, others), rng=seed or 0, progress=tell)
         told: Row = {"notes": judges.notes, "seed": seed or 0}
         return Found(judges.to_rows(), told, lambda: echo(str(judges)))
     crowd = read(scored=scored, time=time or False)
@@ -217,9 +117,9 @@ def reliability(
 def groups(
     read: Read,
     *,
-    group: o.Group,
-    scored: o.Scored = None,
-    limit: o.Limit = 20,
+    group: c.Group,
+    scored: c.Scored = None,
+    limit: c.Limit = 20,
     seed: o.Seed = None,
 ) -> Found:
     """Compare groups of annotators: how far they differ for sure, and about which items.
@@ -275,14 +175,14 @@ def triage(
     read: Read,
     *,
     pairwise: o.Pairwise = None,
-    budget: o.Budget = 100,
-    capacity: o.Capacity = None,
-    costs: o.Costs = None,
-    least_votes: o.LeastVotes = 2,
-    least_probability: o.LeastProbability = 0.9,
-    conflict: o.LeastConflict = 0.25,
-    scored: o.Scored = None,
-    limit: o.Limit = 20,
+    budget: c.Budget = 100,
+    capacity: c.Capacity = None,
+    costs: c.Costs = None,
+    least_votes: c.LeastVotes = 2,
+    least_probability: c.LeastProbability = 0.9,
+    conflict: c.LeastConflict = 0.25,
+    scored: c.Scored = None,
+    limit: c.Limit = 20,
     seed: o.Seed = None,
 ) -> Found:
     """Say what is settled and why not, what to annotate next and by whom, and what that mends.
@@ -297,7 +197,7 @@ def triage(
     settings: Any = {
         "budget": budget,
         "capacity": capacity,
-        "costs": None if costs is None else o.prices(costs),
+        "costs": None if costs is None else prices(costs),
         "least_votes": least_votes,
         "least_probability": least_probability,
         "conflict": conflict,
@@ -305,7 +205,7 @@ def triage(
     if pairwise is not None:
         from slencodings.aggregate import bradley_terry
 
-        pairs = _pairs(read, pairwise, {"--scored": scored})
+        pairs = read.pairs(pairwise, {"--scored": scored})
         found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
     else:
         crowd = read(scored=scored)
@@ -342,15 +242,15 @@ def triage(
 def report(
     read: Read,
     *,
-    output: o.PageOut,
-    text: o.ItemText = None,
-    show: o.ItemFields = None,
+    output: c.PageOut,
+    text: c.ItemText = None,
+    show: c.ItemFields = None,
     gold: o.Gold = None,
-    time: o.PageTime = None,
-    scored: o.Scored = None,
-    least_votes: o.LeastVotes = 2,
-    least_probability: o.LeastProbability = 0.9,
-    conflict: o.LeastConflict = 0.25,
+    time: c.PageTime = None,
+    scored: c.Scored = None,
+    least_votes: c.LeastVotes = 2,
+    least_probability: c.LeastProbability = 0.9,
+    conflict: c.LeastConflict = 0.25,
     seed: o.Seed = None,
 ) -> Found:
     """Make one page to look at: what is known, whom to look at, what to do next.
