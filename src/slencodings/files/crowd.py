@@ -54,6 +54,7 @@ class Crowd(NamedTuple):
     sources : confidence of each annotation, (R,), by where it is from; None if not asked
     sets : where several labels could be chosen, which of the yes or no questions are about one
         item, (N,); None else
+    questions : the label that each of those asks, (N,)
     """
 
     annotations: Annotations
@@ -64,6 +65,7 @@ class Crowd(NamedTuple):
     times: NDArray[Any] | None = None
     sources: dict[str, Floats] | None = None
     sets: Codes | None = None
+    questions: list[str] | None = None
 
 
 def read_crowd(
@@ -161,17 +163,19 @@ def read_crowd(
                 by_source = read_sources(table, str(reading.item), reading.annotator, told, a)
             # A reader of exports says which label a yes or no is about.
             several = QUESTION in table.names and QUESTION in found.known
-            sets = _sets(table, str(reading.item), a) if several else None
-            return Crowd(a, truth, fields, heard, groups, times, by_source, sets)
+            sets = _sets(table, str(reading.item), a) if several else (None, None)
+            return Crowd(a, truth, fields, heard, groups, times, by_source, *sets)
 
         return watch(connection, work, progress)
 
 
-def _sets(table: Table, item: str, a: Annotations) -> Codes:
-    """Which questions such as "7 / sports" are about the same item, (N,)."""
+def _sets(table: Table, item: str, a: Annotations) -> tuple[Codes, list[str]]:
+    """Which questions such as "7 / sports" are about the same item, (N,), and what they ask."""
     rows = table.pick([item, QUESTION], texts=[QUESTION]).distinct().fetchall()
-    asked = {name: str(name).removesuffix(f" / {label}") for name, label in rows}
-    return np.unique([asked[name] for name in a.items.tolist()], return_inverse=True)[1]
+    label = {name: str(asked) for name, asked in rows}
+    names = a.items.tolist()
+    items = [str(name).removesuffix(f" / {label[name]}") for name in names]
+    return np.unique(items, return_inverse=True)[1], [label[name] for name in names]
 
 
 def _groups(table: Table, annotator: str | None, group: str, a: Annotations) -> list[str | None]:
