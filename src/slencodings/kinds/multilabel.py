@@ -249,15 +249,17 @@ def compare_sets(truth: ArrayLike, prediction: ArrayLike) -> SetScores:
     0.5
     """
     A, B = np.asarray(truth, dtype=bool), np.asarray(prediction, dtype=bool)
-    means = (float(np.mean(score(A, B))) for score in (jaccard, exact_match, masi))
+    share, same, alike = (float(np.mean(score(A, B))) for score in (jaccard, exact_match, masi))
     both: Floats = np.sum(A & B, axis=0).astype(float)
     either: Floats = np.sum(A | B, axis=0).astype(float)
     used = either > 0
     f1: Floats = 2 * both[used] / (both + either)[used]
     total = float(np.sum(both + either))
     return SetScores(
-        *means,
-        hamming=float(np.mean(A != B)),
+        jaccard=share,
+        exact_match=same,
+        masi=alike,
+        hamming=float(np.mean(np.not_equal(A, B).astype(float))),
         micro_f1=2 * float(np.sum(both)) / total if total else 1.0,
         macro_f1=float(np.mean(f1)) if used.any() else 1.0,
     )
