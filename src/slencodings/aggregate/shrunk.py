@@ -59,12 +59,13 @@ def shrunk_dawid_skene(
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
     A = ballots.table(ballots.item, ballots.cell, (N, M * K))
+    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     votes = ballots.by_choice(ballots.weight)
     used = ballots.by_cell(ballots.weight)
     del ballots
 
     def mass(q: Floats) -> Floats:
-        return np.swapaxes((A.T @ q).reshape(M, K, K), 1, 2)
+        return np.swapaxes((by_cell @ q).reshape(M, K, K), 1, 2)
 
     def fit(q: Floats) -> Floats:
         heard = mass(q)

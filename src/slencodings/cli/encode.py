@@ -107,6 +107,7 @@ def _files(typed: Typed, say: Say, progress: Progress) -> About:
         save_crowd=typed.save_crowd,
         csv_style=typed.csv_style,
         partition_by=words(typed.partition_by) or (),
+        sort=typed.sort,
         also=None if typed.features is None else _network(typed, typed.features, say, progress),
         say=say,
         progress=progress,

@@ -32,7 +32,7 @@ def check(typed: Typed) -> None:
     else:
         others = _given(typed, "into keep weigh save_crowd smoothing form")
         others |= _given(reading, "multi") | _given(typed, "partition_by engine")
-        _refuse(others | _given(reading, "labels") | _given(typed, "features"), "--pairwise")
+        _refuse(others | _given(reading, "labels") | _given(typed, "features sort"), "--pairwise")
         return
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
@@ -41,7 +41,7 @@ def check(typed: Typed) -> None:
     }
     alone |= _given(reading, "question encoding sheet")
     alone |= _given(typed, "into memory keep partition_by") | _given(reading, "merge_case")
-    alone |= _given(typed, "save_crowd features")
+    alone |= _given(typed, "save_crowd features sort")
     if typed.engine == "spark":
         _check_spark(alone | _given(typed, "csv_style"))
     else:

@@ -67,6 +67,14 @@ Keep = Annotated[
         metavar="COLUMN,...", help="Write these too, as they are in the first row of each item."
     ),
 ]
+Sort = Annotated[
+    bool | None,
+    typer.Option(
+        "--sort/--no-sort",
+        help="Write items in order, or as they come; if not said, in order up to a million "
+        "annotations.",
+    ),
+]
 PartitionBy = Annotated[
     str | None,
     typer.Option(
@@ -215,6 +223,7 @@ class Typed:
     csv_style: o.Style = "plain"
     keep: Keep = None
     partition_by: PartitionBy = None
+    sort: Sort = None
     reading: Reading
     pairwise: Pairwise = None
     scores: ScoresOut = None

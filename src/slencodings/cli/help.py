@@ -14,7 +14,7 @@ from slencodings.cli.options import reading
 # are what the verb is about.
 _GROUPS = {
     "Columns": "item annotator label confidence",
-    "Reading": "feature_item feature_text keep partition_by values pairwise csv_style table",
+    "Reading": "feature_item feature_text keep partition_by values pairwise csv_style sort table",
     "Fusing": "form save_crowd smoothing prior_weight operator again by_annotator scores "
     "into_table",
     "Training": "objective encoder rounds test",
