@@ -93,7 +93,7 @@ def evaluate(
         raise ValueError(
             f"`prior_weight` must be above 0 and finite; {prior_weight} came. 2 is usual."
         )
-    guess = _read("predicted", predicted, N, K)
+    guess = _read_predicted("predicted", predicted, N, K)
     codes, votes = gold_codes(a, gold), a.sums()
     known, voted = codes >= 0, votes.sum(axis=1) > 0
     share = votes[voted] / votes[voted].sum(axis=1, keepdims=True)
@@ -107,7 +107,7 @@ def evaluate(
         **_crowd(share, guess.probability[voted], ordered=a.ordered),
         **_vote_losses(a, votes[voted], _some(guess, voted), prior_weight),
         **_openness(guess.opinion),
-        **_outside(guess, None if ood is None else _read("ood", ood, None, K)),
+        **_outside(guess, None if ood is None else _read_predicted("ood", ood, None, K)),
         **_divergence(guess, target, N, K, prior_weight),
     }
     return {key: None if math.isnan(value) else value for key, value in row.items()}
@@ -192,7 +192,7 @@ def _divergence(
     guess: _Predicted, target: Opinion | None, N: int, K: int, W: float
 ) -> dict[str, float]:
     nothing = {"kl_forward": math.nan, "kl_reverse": math.nan}
-    wanted = None if target is None else _read("target", target, N, K).opinion
+    wanted = None if target is None else _read_predicted("target", target, N, K).opinion
     if target is not None and wanted is None:
         raise ValueError(
             "`target` must be an Opinion, since KL compares Dirichlets; "
@@ -206,7 +206,7 @@ def _divergence(
     return {"kl_forward": mean(kl_divergence(p, q)), "kl_reverse": mean(kl_divergence(q, p))}
 
 
-def _read(name: str, value: Any, N: int | None, K: int) -> _Predicted:
+def _read_predicted(name: str, value: Any, N: int | None, K: int) -> _Predicted:
     """Opinions or probabilities as NumPy arrays, checked: one each for N items, over K labels."""
     try:
         opinion = Opinion(*map(as_floats, value)) if isinstance(value, Opinion) else None
