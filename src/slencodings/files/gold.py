@@ -27,7 +27,7 @@ def read_gold(connection: Connection, folder: Path, more: Columns, gold: str) ->
         return _placed(relation, str(more.reading.item), columns, a, soft=soft, one=True)
     if not Path(gold).is_file():
         raise ValueError(
-            f"--gold must be a column, columns with commas, or a file; {gold!r} came. "
+            f"`gold` must be a column, columns with commas, or a file; {gold!r} came. "
             f"The columns are {', '.join(map(repr, names[:20]))}."
         )
     other = converted(Source(Path(gold).name, [gold]), Reading(), folder, more.say)
@@ -45,7 +45,7 @@ def _placed(
     N, K = len(a.items), len(a.labels)
     if soft and len(columns) != K:
         raise ValueError(
-            f"--gold needs a column for each of the {K} labels, in their order; "
+            f"`gold` needs a column for each of the {K} labels, in their order; "
             f"{len(columns)} came. The labels are {', '.join(map(plainly, a.labels))}."
         )
     place = {name: n for n, name in enumerate(a.items.tolist())}
@@ -55,15 +55,15 @@ def _placed(
     several = [name for name, n in Counter(row[0] for row in rows).items() if n > 1]
     if one and several:
         raise ValueError(
-            f"--gold must say the same in all rows of an item; of {counted(len(several), 'item')} "
+            f"`gold` must say the same in all rows of an item; of {counted(len(several), 'item')} "
             f"there are several, first {min(several)!r}."
         )
     names = {name: k for k, name in enumerate(a.labels.tolist())}
     strange = sorted({row[1] for row in rows if not soft} - names.keys())
     if strange:
         raise ValueError(
-            f"--gold has {counted(len(strange), 'label')} that nobody gave, first {strange[0]!r}. "
-            "Name all labels that there are: --labels A,B,..."
+            f"`gold` has {counted(len(strange), 'label')} that nobody gave, first {strange[0]!r}. "
+            "Name all labels that there are: labels=[...]"
         )
     truth = np.zeros((N, K))
     for name, *values in rows:
