@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted, sums_by
+from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust.crowd import Crowd, People
 from slencodings.trust.fit_worth import Parts, learn_worth
@@ -111,7 +111,7 @@ def learn_crowd(
         share=np.exp(found.at.level - top)[:L],
         level_count=np.bincount(level, minlength=L)[:L],
         labels=a.labels,
-        base_rate=_base_rate(a.rows(scored_votes).sums().sum(axis=0)),
+        base_rate=base_rate_of(a.rows(scored_votes).sums().sum(axis=0)),
         meaning=found.at.meaning,
         through_truth=found.at.through_truth,
         prior_weight=USUAL_WEIGHT,
@@ -142,7 +142,7 @@ def count_each(annotations: Annotations) -> Crowd:
         share=np.zeros(0),
         level_count=np.zeros(0, dtype=np.intp),
         labels=a.labels,
-        base_rate=_base_rate(a.sums().sum(axis=0)),
+        base_rate=base_rate_of(a.sums().sum(axis=0)),
         meaning=None,
         through_truth=0.0,
         prior_weight=USUAL_WEIGHT,
@@ -195,14 +195,9 @@ def _votes(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: in
         share=share,
         all_say=nothing,
         earlier_say=nothing,
-        base_rate=_base_rate(sums_by(label, share * counted[vote], K)),
+        base_rate=base_rate_of(sums_by(label, share * counted[vote], K)),
         sizes=(N, M, n_levels),
     )
-
-
-def _base_rate(given: Floats) -> Floats:
-    """How often labels are given; one annotation more, spread evenly, leaves none impossible."""
-    return (given + 1 / len(given)) / (given.sum() + 1)
 
 
 def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_]:
