@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def compare(
     read: Read,
     *,
+    pairwise: o.Pairwise = None,
     gold: o.Gold = None,
     scored: c.Scored = None,
     methods: c.Methods = None,
@@ -30,23 +31,30 @@ def compare(
     """Show which encoding fits this crowd, on votes that were held out.
 
     Voting, models of annotators and SLE each predict every annotation from the others on its item,
-    with all that they learn taken from other items. With --gold, also how right they are.
+    with all that they learn taken from other items. With --gold, also how right they are. With
+    --pairwise, shares of wins and Bradley-Terry's models predict judgments of pairs.
     """
     from slencodings.evaluation import compare as compared
+    from slencodings.evaluation import compare_pairs
     from slencodings.evaluation.text import SPARE, columns, head, lessons
 
-    crowd = read(gold, scored=scored)
-    found = compared(
-        crowd.annotations,
-        gold=crowd.truth,
-        scored=crowd.scored,
-        sets=crowd.sets,
-        methods=methods or None,
-        folds=folds,
-        bootstrap=bootstrap,
-        seed=seed or 0,
-        progress=lambda done, total, name: read.progress("comparing", done, total, "fits"),
-    )
+    def tell(done: int, total: int, name: str) -> None:
+        read.progress("comparing", done, total, "fits")
+
+    settings: Any = {"folds": folds, "bootstrap": bootstrap, "seed": seed or 0, "progress": tell}
+    if pairwise is not None:
+        pairs = read.pairs(pairwise, {"--gold": gold, "--scored": scored})
+        found = compare_pairs(pairs, methods=methods or None, **settings)
+    else:
+        crowd = read(gold, scored=scored)
+        found = compared(
+            crowd.annotations,
+            gold=crowd.truth,
+            scored=crowd.scored,
+            sets=crowd.sets,
+            methods=methods or None,
+            **settings,
+        )
     for note in found.notes:
         read.say("note", note)
 
@@ -62,6 +70,7 @@ def compare(
 def reliability(
     read: Read,
     *,
+    pairwise: o.Pairwise = None,
     scored: c.Scored = None,
     time: c.Time = None,
     sort: c.SortBy = "verdict",
@@ -72,11 +81,20 @@ def reliability(
     """Show whom to trust: a verdict on each annotator and why, the worst first.
 
     How often they are right above chance, whether they are as sure as they should be, and what
-    they confuse. No gold labels are needed: what is true is learned from the crowd.
+    they confuse. No gold labels are needed: what is true is learned from the crowd. With
+    --pairwise, how well each judge tells options apart, and which side they favour.
     """
-    from slencodings.annotators import describe_annotators
+    from slencodings.annotators import describe_annotators, describe_judges
     from slencodings.annotators.estimates import ESTIMATES
 
+    def tell(done: int, total: int) -> None:
+        read.progress("estimating", done, total, "")
+
+    if pairwise is not None:
+        others = {"--scored": scored, "--time": time, "--all": all, "--sort": sort != "verdict"}
+        judges = describe_judges(read.pairs(pairwise, others), rng=seed or 0, progress=tell)
+        told: Row = {"notes": judges.notes, "seed": seed or 0}
+        return Found(judges.to_rows(), told, lambda: echo(str(judges)))
     crowd = read(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
     usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
@@ -88,7 +106,7 @@ def reliability(
         sort=sort,
         groups=groups,
         rng=seed or 0,
-        progress=lambda done, total: read.progress("estimating", done, total, ""),
+        progress=tell,
     )
     levels = [level._asdict() for level in roster.levels]
     about: Row = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
@@ -156,6 +174,7 @@ def groups(
 def triage(
     read: Read,
     *,
+    pairwise: o.Pairwise = None,
     budget: c.Budget = 100,
     capacity: c.Capacity = None,
     costs: c.Costs = None,
@@ -169,30 +188,37 @@ def triage(
     """Say what is settled and why not, what to annotate next and by whom, and what that mends.
 
     What is true and who is right are learned from the crowd; --reliability COLUMN is taken instead.
+    With --pairwise, which two to compare next for the order of all.
     """
     from slencodings.triage import triage as sorted_out
+    from slencodings.triage import triage_pairs
     from slencodings.trust import weigh
 
-    price_of = None if costs is None else prices(costs)
-    crowd = read(scored=scored)
-    weighed = weigh(
-        crowd.annotations,
-        scored=crowd.scored,
-        seed=seed or 0,
-        progress=lambda done, total: read.progress("learning", done, total, ""),
-    )
-    if weighed.source == "alike":
-        read.say("note", "no item has two annotations to learn from; each annotation is one count")
-    found = sorted_out(
-        crowd.annotations,
-        weighed=weighed,
-        budget=budget,
-        capacity=capacity,
-        costs=price_of,
-        least_votes=least_votes,
-        least_probability=least_probability,
-        conflict=conflict,
-    )
+    settings: Any = {
+        "budget": budget,
+        "capacity": capacity,
+        "costs": None if costs is None else prices(costs),
+        "least_votes": least_votes,
+        "least_probability": least_probability,
+        "conflict": conflict,
+    }
+    if pairwise is not None:
+        from slencodings.aggregate import bradley_terry
+
+        pairs = read.pairs(pairwise, {"--scored": scored})
+        found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
+    else:
+        crowd = read(scored=scored)
+        weighed = weigh(
+            crowd.annotations,
+            scored=crowd.scored,
+            seed=seed or 0,
+            progress=lambda done, total: read.progress("learning", done, total, ""),
+        )
+        if weighed.source == "alike":
+            alike = "no item has two annotations to learn from; each annotation is one count"
+            read.say("note", alike)
+        found = sorted_out(crowd.annotations, weighed=weighed, **settings)
     about: Row = {
         "least_votes": least_votes,
         "least_probability": least_probability,

@@ -122,14 +122,6 @@ Scale = Annotated[
         "  [default: 0-1]",
     ),
 ]
-Pairwise = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LEFT,RIGHT,WINNER",
-        help="Columns of rows that compare two: what stood left, what stood right, and which won "
-        "(its name, or left, right or tie). OUT is for preference trainers.",
-    ),
-]
 ScoresOut = Annotated[
     str | None,
     typer.Option(
@@ -225,7 +217,7 @@ class Typed:
     partition_by: PartitionBy = None
     sort: Sort = None
     reading: Reading
-    pairwise: Pairwise = None
+    pairwise: o.Pairwise = None
     scores: ScoresOut = None
     weigh: Weigh = None
     asked: Asked = "votes"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import typer
+
 from slencodings.cli import options as o
 from slencodings.cli.command import as_command, parameters
+from slencodings.cli.words import words
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
+    from slencodings.kinds.pairs import Pairs
     from slencodings.tables.roles import Reading
 
 
@@ -29,6 +33,7 @@ class Read(NamedTuple):
 
     source: list[str]
     crowd: Callable[..., Crowd]
+    comparisons: Callable[[list[str]], Pairs]
     say: Say
     progress: Progress
 
@@ -52,6 +57,15 @@ class Read(NamedTuple):
             sources=sources,
             learned=learned,
         )
+
+    def pairs(self, columns: str, others: Mapping[str, object]) -> Pairs:
+        """What a file of comparisons tells; `others` are options that make no sense of pairs."""
+        for option, value in others.items():
+            if value:
+                raise typer.BadParameter(
+                    "it is not for `--pairwise`. Leave one of them out.", param_hint=option
+                )
+        return self.comparisons(words(columns) or [])
 
 
 def _options(
@@ -79,6 +93,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
         from slencodings.annotations import counted
         from slencodings.files.crowd import read_crowd
+        from slencodings.files.pairs import read_pairs
         from slencodings.files.write import check_rows_target, write_rows
 
         output = None if "output" in names else given.pop("output")
@@ -87,7 +102,8 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
             check_rows_target(output, source, style)
         with notes(quiet) as (say, progress):
             crowd = partial(read_crowd, source, reading, say=say, progress=progress)
-            found = verb(Read(source, crowd, say, progress), **given)
+            pairs = partial(read_pairs, source, reading=reading, say=say)
+            found = verb(Read(source, crowd, pairs, say, progress), **given)
             if output is not None:
                 write_rows(found.rows, output, found.about, style)
                 if output != "-":

@@ -93,6 +93,14 @@ Multi = Annotated[
         "none, any will do): a yes or no to each label.",
     ),
 ]
+Pairwise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LEFT,RIGHT,WINNER",
+        help="Columns of rows that compare two: what stood left, what stood right, and which won "
+        "(its name, or left, right or tie).",
+    ),
+]
 MergeCase = Annotated[
     bool,
     typer.Option("--merge-case", help="Labels that differ in case and spaces alone are one."),

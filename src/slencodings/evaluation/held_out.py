@@ -49,7 +49,8 @@ class Comparison:
         `too_sure`, the mean probability of the likeliest label less accuracy; `truth_steps` where
         labels are ordered; with a soft truth `jsd` (root) and `nes`. With sets: `jaccard`,
         `exact_match` and `masi` of what each annotator chose of an item and what is likelier than
-        not by the others
+        not by the others. Of pairs: `new_pairs`, the log-loss of judgments of two options that
+        never met before, with `_low`, `_high` and `best_new_pairs`
     notes : what people should know besides, a sentence each
     about : sizes, folds, resamples and seed
     """
