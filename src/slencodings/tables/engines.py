@@ -278,7 +278,8 @@ def is_database(frame: Frame | nw.DataFrame[Any]) -> bool:
 
 def distinct(frame: Frame) -> Frame:
     """Each row once."""
-    if is_database(frame):  # narwhals would number all rows to find the first of each.
+    if is_database(frame) or frame.implementation.is_duckdb():
+        # narwhals would number all rows to find the first of each.
         return nw.from_native(frame.to_native().distinct())
     return frame.unique()
 
