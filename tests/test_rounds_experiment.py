@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from fitting import one_thread, quick
-from test_rounds import digit_like, one_vote_each
+from test_rounds import digit_like, few_trials, one_vote_each
 from torch import nn
 
 from experiments import rounds, tables
@@ -14,7 +14,7 @@ from experiments.rivals import crowd_layer, raykar
 from experiments.rows import FOLDER, read
 from slencodings.annotations import Annotations
 
-__all__ = ["one_thread"]
+__all__ = ["few_trials", "one_thread"]
 
 
 def test_joint_em_and_a_layer_of_annotators_find_truth_behind_noisy_votes():
@@ -58,6 +58,7 @@ def test_a_crowd_is_cut_to_so_many_annotations_an_item():
     assert len(rounds.cut(crowd, 9, np.random.default_rng(0)).item) == len(crowd.item)
 
 
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("method", rounds.METHODS)
 def test_every_method_is_scored_on_targets_and_new_items(method):
     X, crowd, truth = digit_like(N=100)
