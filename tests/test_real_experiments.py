@@ -548,6 +548,29 @@ def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
     assert parts["other plans"].count("| rte |") == 1
 
 
+def test_the_best_is_bold_who_is_level_is_marked_and_few_seeds_are_told():
+    import polars as pl
+
+    from experiments import tables
+
+    names = [f"{m}_gold" if "f1" in m else m for m, *_ in tables.SHOWN]
+    values = {"MV": (0.5, 0.52), "CE": (0.6, 0.7), "KL": (0.62, 0.7), "SLE (crowd)": (0.9,)}
+    rows = pl.DataFrame(
+        {"setting": "rte", "method": method, "seed": seed, "metric": name, "value": value}
+        for method, each in values.items()
+        for seed, value in enumerate(each)
+        for name in names
+    )
+    _, cells = tables.table2(rows, "rte")
+    assert [row[0] for row in cells] == ["MV", "CE", "KL", "SLE (crowd) (1 seed)"]
+    assert [row[1] for row in cells] == [
+        "0.510 ± 0.014",
+        "0.650 ± 0.071°",
+        "**0.660 ± 0.057**",
+        "0.900",
+    ]
+
+
 def test_the_document_shows_the_rows_of_table_2():
     from experiments import tables
     from experiments.rows import FOLDER, read
