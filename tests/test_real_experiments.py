@@ -315,6 +315,30 @@ def test_texts_become_what_the_network_of_the_data_set_takes(dataset):
     assert model.predict_opinion(found.X).belief.shape == (len(TEXTS), 2)
 
 
+def test_the_whole_of_a_bert_is_trained_by_the_plan_of_the_paper(monkeypatch):
+    from experiments.__main__ import _parser, _plan
+
+    words = ["--layers", "all", "--epochs", "3", "--batch", "4", "--rate", "1e-3"]
+    plan = _plan(_parser().parse_args(["real", *words]), sets.PLANS["mre"])
+    crowd = tiny_data(N=len(TEXTS))._replace(X=TEXTS)
+    data = sets.encoded(crowd, "mre", tiny_encoder(), plan.layers, None)
+    start, fit = data.network(), SLEClassifier.fit
+    trained: list[Any] = []
+
+    def watched(model, *given, **how):
+        trained.append(fit(model, *given, **how))
+        return trained[-1]
+
+    monkeypatch.setattr(SLEClassifier, "fit", watched)
+    every = np.arange(len(TEXTS))
+    real.learn(data._replace(network=lambda: start), "SLE (crowd)", every, every, 0, plan)
+    assert len(trained[0].history_) == 3
+    before, now = start.state_dict(), trained[0].network_.encoder.state_dict()
+    moved = {name for name in now if not torch.equal(now[name], before[name])}
+    for layer in ("embeddings.word_embeddings", "layers.0", "layers.1", "layers.2"):
+        assert any(name.startswith(f"{layer}.") for name in moved)
+
+
 # Methods
 
 
