@@ -163,7 +163,37 @@ def all_of_table2(rows: pl.DataFrame) -> dict[str, str]:
         how = f"{', '.join(mine['encoder'].unique().sort())}; {plan}."
         parts[name] = f"{how}\n\n{markdown(table2(mine, name, before))}"
     rest = rows.join(pl.concat(shown), on=["setting", *_MADE_BY], how="anti")
-    return parts | {"other plans": markdown(other_plans(rest))}
+    return parts | {
+        "against CE": markdown(against_ce(pl.concat(shown))),
+        "other plans": markdown(other_plans(rest)),
+    }
+
+
+def against_ce(rows: pl.DataFrame) -> Table:
+    """SLE (crowd) beside CE on every data set, by the seeds that both have; the better is bold."""
+    kept = rows.filter(
+        ((pl.col("method") == "SLE (crowd)") & pl.col("plan").str.ends_with("KL normalized"))
+        | (pl.col("method") == "CE")
+    )
+    cells = []
+    for name in data.PLANS:
+        mine = kept.filter(setting=name)
+        seeds = [set(mine.filter(method=m)["seed"]) for m in ("SLE (crowd)", "CE")]
+        both = seeds[0] & seeds[1]
+        if not both:
+            continue
+        means = _by(mine.filter(pl.col("seed").is_in(both)), "method", "metric")
+        truth = "gold" if ("CE", "micro_f1_gold") in means else "crowd"
+        row = [name, str(len(both))]
+        for metric, _, up, _ in SHOWN:
+            key = f"{metric}_{truth}" if "f1" in metric else metric
+            ours, usual = (round(means[m, key], 3) for m in ("SLE (crowd)", "CE"))
+            better = ours != usual and (ours > usual) == up
+            worse = ours != usual and not better
+            row.append(f"{_bold(f'{ours:.3f}', better)} / {_bold(f'{usual:.3f}', worse)}")
+        cells.append(row)
+    heads = [f"{head} {'↑' if up else '↓'}" for _, head, up, _ in SHOWN]
+    return ["data set", "seeds", *heads], cells
 
 
 # What rows of one data set are told apart by.
