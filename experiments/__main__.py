@@ -51,7 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
     used = _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
     used.add_argument("--seeds", type=_count, default=uses.SEEDS, help=f"usually {uses.SEEDS}")
-    used.add_argument("--settings", nargs="+", help="such as 'all digits' or '150 items'")
+    settings = uses.USUAL + uses.OTHERS
+    used.add_argument("--settings", nargs="+", choices=settings, help=", ".join(settings))
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
     helped.add_argument("--methods", nargs="+", choices=rounds.METHODS, metavar="NAME")
@@ -203,6 +204,8 @@ def run_rates(given: argparse.Namespace) -> pl.DataFrame:
 def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
     """Networks that help to say what is true of items with few annotations."""
     todo = rounds.jobs(given.dataset, given.methods, given.seeds, given.annotations)
+    if not todo:
+        raise SystemExit(f"--annotations must be some of {rounds.CUTS}; {given.annotations} came.")
     rows = keep(given.rows, rounds.rows, todo, workers=given.workers, measure=not given.kept)
     for name in rows["setting"].unique(maintain_order=True):
         print(f"rounds {name}\n{tables.terminal(tables.rounds_table(rows, name))}\n")

@@ -353,7 +353,7 @@ def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
 
 def uses_table(rows: pl.DataFrame) -> Table:
     """What networks are good for, mean over the seeds that all have; the best number is bold."""
-    kept = _complete(rows.filter(pl.col("setting").is_in(["all digits", "two left out"])), 2)
+    kept = _complete(rows.filter(pl.col("setting").is_in(uses.USUAL)), 2)
     means = _by(kept, "method", "metric")
     methods = [m for m in uses.METHODS if (m, "votes") in means]
     cells = []
@@ -372,7 +372,7 @@ def uses_table(rows: pl.DataFrame) -> Table:
 
 def ways_table(rows: pl.DataFrame) -> Table:
     """How well errors and strange inputs are found, by what; the best of a network is bold."""
-    kept = _complete(rows.filter(pl.col("setting").is_in(["all digits", "two left out"])), 2)
+    kept = _complete(rows.filter(pl.col("setting").is_in(uses.USUAL)), 2)
     means = _by(kept, "method", "metric")
     cells = []
     for method in uses.DOUBTING:

@@ -62,14 +62,18 @@ class Guess(NamedTuple):
     information: Floats | None = None
 
 
+USUAL = ("all digits", "two left out")
+OTHERS = (
+    *(f"{n} items" for n in ITEMS if n != USUAL_ITEMS),
+    *(f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS),
+)
+
+
 def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]:
     """All methods as usual and without two digits; doubting ones with fewer and more to learn."""
-    usual = ("all digits", "two left out")
-    fewer = [f"{n} items" for n in ITEMS if n != USUAL_ITEMS]
-    fewer += [f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS]
     return [
         {"experiment": "uses", "setting": name, "method": method, "seed": seed}
-        for names, methods in ((usual, METHODS), (fewer, DOUBTING))
+        for names, methods in ((USUAL, METHODS), (OTHERS, DOUBTING))
         for seed in range(seeds)
         for name in names
         for method in methods
