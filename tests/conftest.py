@@ -21,7 +21,7 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 # A submission never depends on luck: the same examples are drawn every time, and none is timed.
-settings.register_profile("slencodings", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("slencodings", max_examples=10, deadline=None, derandomize=True)
 # Chance is for `make torture`, which says how many examples of each law to draw, always new ones.
 settings.register_profile(
     "torture",

@@ -58,13 +58,13 @@ HOUSE = [
             "crowds",
             "annotators/",
             "each annotator of a crowd, with intervals",
-            "aggregate annotations opinion trust",
+            "aggregate annotations kinds opinion trust",
         ),
         (
             "crowds",
             "triage/",
             "which items to annotate next, by whom, and what that mends",
-            "annotations annotators opinion trust",
+            "aggregate annotations annotators kinds opinion trust",
         ),
         (
             "crowds",
@@ -108,7 +108,7 @@ HOUSE = [
             "people",
             "cli/",
             "the command `sle`, one file a kind of verb",
-            "annotations annotators choices datasets evaluation files opinion "
+            "aggregate annotations annotators choices datasets evaluation files kinds opinion "
             "panel progress report tables torch triage trust",
         ),
     ]

@@ -20,7 +20,7 @@ from running import Run, Sle
 import slencodings
 from slencodings.choices import Missing
 from slencodings.cli import main as cli
-from slencodings.cli import options
+from slencodings.cli.messages import in_options
 from slencodings.files import encode as files
 
 TABLE: dict[str, list[Any]] = {
@@ -537,7 +537,7 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
 )
 def test_messages_of_the_library_are_spelled_as_options(library: str, typed: str):
     group: Any = typer.main.get_command(cli.app)
-    assert options.in_options(library, group.commands["encode"]) == typed
+    assert in_options(library, group.commands["encode"]) == typed
 
 
 @pytest.mark.parametrize("words", [("--version",), ("encode", "nowhere.csv", "-o", "o.parquet")])

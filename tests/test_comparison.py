@@ -17,8 +17,9 @@ from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
 from slencodings.evaluation import Comparison, compare, methods, predictors
 from slencodings.evaluation.held_out import _deal
+from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.measure import Resampled
-from slencodings.evaluation.methods import Learner, methods_for
+from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_crowd

@@ -367,3 +367,46 @@ def test_two_tools_in_one_file_are_refused():
         r"record 2 is of another kind: label-studio json. Export each to its own file", mixed
     )
     assert_refused(r"record 2 is of another kind: it has 'x'", [decision(accept=["a"]), {"x": 1}])
+
+
+@pytest.mark.parametrize(
+    ("records", "question"),
+    [
+        ([{**task(1, [result("choices", choices=["a"])])}], None),
+        ([{**flat(1, q="yes")}], "q"),
+        ([decision(options=[{"id": "a"}], accept=["a"])], None),
+        ([{"INPUT:image": "1", "OUTPUT:q": "a", "ASSIGNMENT:worker_id": "w"}], None),
+        (
+            [
+                {
+                    "id": "s",
+                    "traceId": "t",
+                    "name": "q",
+                    "value": 1,
+                    "dataType": "NUMERIC",
+                    "source": "EVAL",
+                }
+            ],
+            None,
+        ),
+    ],
+    ids=["label-studio json", "label-studio json-min", "prodigy", "toloka", "langfuse"],
+)
+def test_tools_that_tell_when_an_answer_was_given_bring_its_time(
+    records: list[dict[str, Any]], question: str | None
+):
+    when = {"created_at", "_timestamp", "ASSIGNMENT:submitted", "timestamp"}
+
+    def times(value: Any) -> list[Any] | None:
+        (record,) = records
+        about = record["annotations"][0] if "annotations" in record else record
+        about |= dict.fromkeys(when, value)
+        if value is None:
+            for name in when:
+                del about[name]
+        return read_export(records, question=question).columns.get("time")
+
+    assert times("2026-11-16T10:30:00Z") == ["2026-11-16T10:30:00Z"]
+    assert times(1794825000) == ["1794825000"]
+    for nothing in ("", None, ["2026"]):
+        assert times(nothing) is None

@@ -282,12 +282,13 @@ def test_a_column_that_is_not_there_is_named():
 
 def test_scores_predict_judgments_that_votes_on_the_pair_cannot():
     pairs, _ = games(np.random.default_rng(0), P=8, R=150, side=0.8)
-    rows = compare_pairs(pairs, folds=2, bootstrap=50)
-    names = [row.method for row in rows]
-    assert names[0].startswith("Bradley-Terry")
+    methods = ["how common", "votes on the pair", "Bradley-Terry, sides"]
+    rows = compare_pairs(pairs, methods=methods, folds=2, bootstrap=50).rows
+    names = [row["method"] for row in rows]
+    assert names[0].startswith("Bradley-Terry, sides")
     assert names[-1] in ("how common", "votes on the pair")
-    assert rows[0].behind == rows[0].behind_low == rows[0].behind_high == 0
-    assert rows[-1].behind_low > 0
+    assert rows[0]["behind"] == rows[0]["behind_low"] == rows[0]["behind_high"] == 0
+    assert rows[-1]["behind_low"] > 0
 
 
 def test_folds_must_fit():

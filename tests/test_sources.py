@@ -333,8 +333,8 @@ def test_an_address_is_passed_through_to_the_engine(here: Path, format: str):
     [
         ("s3://crowd/none.csv", r"there is no file 's3://crowd/none.csv'"),
         ("s3://crowd/*", r"all files must be of one format; s3://crowd/0.csv is CSV and"),
-        ("s4://crowd/a.csv", r"nothing here can read s4://: .*Install what can, once: fsspec with"),
-        ("r2://crowd/a.csv", r"read r2://: .*INSTALL httpfs'\) in Python, or fsspec with its"),
+        ("s4://crowd/a.csv", r"nothing here can reach s4://: .*Install what can: fsspec's package"),
+        ("r2://crowd/a.csv", r"reach r2://: .*fsspec's package for it; or, once, .*INSTALL httpfs"),
     ],
 )
 def test_addresses_that_cannot_be_read_say_so(source: str, message: str):

@@ -1,5 +1,6 @@
 """When annotations were made: how a column of times is read, and what annotators do over time."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -230,3 +231,17 @@ def test_who_becomes_worse_is_named_and_days_are_told_by_the_day(monkeypatch: py
     steady = render(found)
     assert "none is clearly less often right" in steady
     assert "less often right than at first" not in steady
+
+
+def test_the_times_of_an_export_are_found():
+    made = [
+        {"id": n, "created_at": day(16 + n), "completed_by": n, "result": [choice]}
+        for n, choice in enumerate(
+            {"type": "choices", "from_name": "q", "value": {"choices": [label]}}
+            for label in ("yes", "no")
+        )
+    ]
+    Path("export.json").write_text(json.dumps([{"id": 1, "data": {}, "annotations": made}]))
+    crowd = read_crowd("export.json", time=True)
+    assert crowd.times is not None
+    assert np.datetime_as_string(crowd.times, unit="D").tolist() == ["2026-11-16", "2026-11-17"]

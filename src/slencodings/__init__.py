@@ -20,6 +20,7 @@ _MODULES = {
     "credible_interval": "opinion",
     "dense": "tables",
     "describe_annotators": "annotators",
+    "describe_judges": "annotators",
     "discount": "opinion",
     "encode": "opinion",
     "evaluate": "evaluation",
@@ -51,7 +52,7 @@ _MODULES = {
 if TYPE_CHECKING:
     from slencodings import aggregate, confidence, metrics, plot, triage, trust
     from slencodings.annotations import Annotations
-    from slencodings.annotators import describe_annotators
+    from slencodings.annotators import describe_annotators, describe_judges
     from slencodings.evaluation import compare, compare_pairs, evaluate
     from slencodings.files import exports
     from slencodings.files.forms import weighted_rows
@@ -109,6 +110,7 @@ __all__ = [
     "credible_interval",
     "dense",
     "describe_annotators",
+    "describe_judges",
     "discount",
     "encode",
     "evaluate",

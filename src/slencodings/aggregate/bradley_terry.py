@@ -28,6 +28,22 @@ _FOLDS = 4
 MOST_LINKED = 3000
 
 
+class Linked(NamedTuple):
+    """Options that comparisons link, (Q,), their pairs, (I,), and the covariance of scores (Q, Q).
+
+    Scores of different such sets are independent.
+    """
+
+    options: Codes
+    pairs: Codes
+    covariance: Floats
+
+    def of_gaps(self, one: Codes, other: Codes) -> Floats:
+        """Variances of the differences of scores of two options, by their places here."""
+        C = self.covariance
+        return C[one, one] + C[other, other] - 2 * C[one, other]
+
+
 class BradleyTerry(NamedTuple):
     """What comparisons teach.
 
@@ -59,9 +75,17 @@ class BradleyTerry(NamedTuple):
         """The chance of left, tie and right for each judgment (R, 3), by who judges."""
         a = pairs.annotations
         x = self.score[pairs.left] - self.score[pairs.right]
-        return _chances(
+        return davidson_chances(
             self.discrimination[a.annotator] * x[a.item] + self.side[a.annotator], self.log_tie
         )
+
+    def told(self, x: Floats) -> Floats:
+        """What a judgment by a usual judge tells of a difference of scores x, as Fisher has it."""
+        return fisher_information(davidson_chances(x, self.log_tie))
+
+    def linked(self, pairs: Pairs) -> list[Linked]:
+        """The options that comparisons link, and what is not known of their scores."""
+        return _linked(pairs, self.score, self.discrimination, self.side, self.log_tie, self.spread)
 
 
 def bradley_terry(
@@ -69,6 +93,7 @@ def bradley_terry(
     *,
     spread: float | None = None,
     judge_spread: float | None = None,
+    sides: bool = True,
     prior_weight: float = 2.0,
     rng: np.random.Generator | int = 0,
 ) -> BradleyTerry:
@@ -83,6 +108,7 @@ def bradley_terry(
     Parameters
     ----------
     spread, judge_spread : chosen by held-out judgments when absent; judge_spread=0: all alike
+    sides : whether a side may be favoured; where places were drawn by lot, nothing is lost by it
     prior_weight : W of the Dirichlets that opinions stand for
     rng : a generator or the seed of one, for what is held out
 
@@ -105,12 +131,12 @@ def bradley_terry(
     R, held_out = len(pairs.annotations.item), math.nan
     fold = np.random.default_rng(rng).permutation(np.arange(R) % _FOLDS)
     if len(tries) > 1:
-        losses = {each: _held_out_loss(pairs, fold, *each) for each in tries}
+        losses = {each: _held_out_loss(pairs, fold, *each, sides) for each in tries}
         held_out = min(losses.values())
         tries = [each for each in tries if losses[each] == held_out]
-    at = _fit(pairs, *tries[0])
+    at = _fit(pairs, *tries[0], sides)
     score, d, b, t = at.unpack(pairs)
-    variance, of_pair = _variances(pairs, at, tries[0][0])
+    variance, of_pair = _variances(pairs, _linked(pairs, score, d, b, t, tries[0][0]), tries[0][0])
     x = score[pairs.left] - score[pairs.right]
     return BradleyTerry(
         score - np.mean(score),
@@ -140,7 +166,7 @@ class _Found(NamedTuple):
         return s, np.exp(log_d), b + shared, float(t) if self.ties else -math.inf
 
 
-def _fit(pairs: Pairs, spread: float, judge_spread: float) -> _Found:
+def _fit(pairs: Pairs, spread: float, judge_spread: float, sides: bool) -> _Found:
     """The likeliest parameters, by L-BFGS from scores of 0."""
     from scipy.optimize import minimize
 
@@ -155,13 +181,13 @@ def _fit(pairs: Pairs, spread: float, judge_spread: float) -> _Found:
     def objective(theta: Floats) -> tuple[float, Floats]:
         s, d, b, t = _Found(theta, ties, True).unpack(pairs)
         gap = s[left] - s[right]
-        p = _chances(d[who] * gap + b[who], t)
-        chance = np.sum(np.where(y > 0, y * np.log(np.where(y > 0, p, 1)), 0), axis=1)
+        log_p = _log_chances(d[who] * gap + b[who], t)
+        chance, p = np.sum(y * np.where(y > 0, log_p, 0), axis=1), np.exp(log_p)
         error = w[:, None] * (p - y)
         by_x = (error[:, 0] - error[:, 2]) / 2
         by_score = sums_by(left, by_x * d[who], P) - sums_by(right, by_x * d[who], P)
-        by_judge = [sums_by(who, by_x * d[who] * gap, M), sums_by(who, by_x, M)]
-        shared = [np.sum(by_x), np.sum(error[:, 1]) * ties]
+        by_judge = [sums_by(who, by_x * d[who] * gap, M), sums_by(who, by_x, M) * sides]
+        shared = [np.sum(by_x) * sides, np.sum(error[:, 1]) * ties]
         gradient = np.concatenate([by_score, *(learned * g for g in by_judge), shared])
         z = theta / deviations
         return float(np.sum(z**2) / 2 - w @ chance), gradient + z / deviations
@@ -171,21 +197,28 @@ def _fit(pairs: Pairs, spread: float, judge_spread: float) -> _Found:
     return _Found(found.x, ties, bool(found.success))
 
 
-def _chances(x: Floats, t: float) -> Floats:
+def davidson_chances(x: Floats, t: float) -> Floats:
     """Left, tie and right, (..., 3)."""
+    return np.exp(_log_chances(x, t))
+
+
+def _log_chances(x: Floats, t: float) -> Floats:
+    """Their logarithms, where chances themselves may be too small for a number."""
     z = np.stack([x / 2, np.full_like(x, t), -x / 2], axis=-1)
-    e = np.exp(z - np.max(z, axis=-1, keepdims=True))
-    return e / np.sum(e, axis=-1, keepdims=True)
+    z -= np.max(z, axis=-1, keepdims=True)
+    return z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
 
 
-def _held_out_loss(pairs: Pairs, fold: Codes, spread: float, judge_spread: float) -> float:
+def _held_out_loss(
+    pairs: Pairs, fold: Codes, spread: float, judge_spread: float, sides: bool
+) -> float:
     """The mean log-loss of judgments, each by what the other folds teach."""
     a, losses = pairs.annotations, np.zeros(len(fold))
     for f in range(_FOLDS):
         test = fold == f
-        score, d, b, t = _fit(pairs.rows(~test), spread, judge_spread).unpack(pairs)
+        score, d, b, t = _fit(pairs.rows(~test), spread, judge_spread, sides).unpack(pairs)
         x = (score[pairs.left] - score[pairs.right])[a.item[test]]
-        p = _chances(d[a.annotator[test]] * x + b[a.annotator[test]], t)
+        p = davidson_chances(d[a.annotator[test]] * x + b[a.annotator[test]], t)
         losses[test] = judgment_losses(p, a.vectors[test])
     return float(np.mean(losses)) if len(losses) else 0.0
 
@@ -195,22 +228,35 @@ def judgment_losses(p: Floats, y: Floats) -> Floats:
     return -np.sum(y * np.log(np.maximum(p, 1e-6)), axis=1)
 
 
-def _variances(pairs: Pairs, at: _Found, spread: float) -> tuple[Floats, Floats]:
+def _variances(pairs: Pairs, sets: list[Linked], spread: float) -> tuple[Floats, Floats]:
     """Of each score less their mean (P,), and of the difference of scores in each pair (N,).
 
-    The inverse C of what judgments tell about scores, for each set of options that comparisons
-    link. Judgments tell nothing of what all scores have in common, so that C 1 = spread^2 1, and
-    the variance of a score less the mean is C_pp - spread^2 / P.
+    Judgments tell nothing of what all scores have in common, so that C 1 = spread^2 1, and the
+    variance of a score less the mean is C_pp - spread^2 / P.
     """
+    P = len(pairs.options)
+    variance, of_pair, place = np.zeros(P), np.zeros(len(pairs.left)), np.empty(P, dtype=np.intp)
+    for linked in sets:
+        place[linked.options] = np.arange(len(linked.options))
+        variance[linked.options] = np.diag(linked.covariance) - spread**2 / P
+        i, j = place[pairs.left[linked.pairs]], place[pairs.right[linked.pairs]]
+        of_pair[linked.pairs] = linked.of_gaps(i, j)
+    return variance, of_pair
+
+
+def _linked(
+    pairs: Pairs, score: Floats, d: Floats, side: Floats, t: float, spread: float
+) -> list[Linked]:
+    """The inverse C of what judgments tell about scores, for each set of options they link."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     a, P = pairs.annotations, len(pairs.options)
-    left, right = pairs.left[a.item], pairs.right[a.item]
-    s, d, b, t = at.unpack(pairs)
-    p = _chances(d[a.annotator] * (s[left] - s[right]) + b[a.annotator], t)
-    told = (p[:, 0] + p[:, 2] - (p[:, 0] - p[:, 2]) ** 2) / 4
-    told *= (1 - a.uncertainty) * d[a.annotator] ** 2
+    left, right, who = pairs.left[a.item], pairs.right[a.item], a.annotator
+    told = fisher_information(
+        davidson_chances(d[who] * (score[left] - score[right]) + side[who], t)
+    )
+    told *= (1 - a.uncertainty) * d[who] ** 2
     between = csr_array((told, (left, right)), shape=(P, P))
     pair_links = csr_array((np.ones(len(pairs.left)), (pairs.left, pairs.right)), shape=(P, P))
     n_sets, linked = connected_components(pair_links, directed=False)
@@ -222,21 +268,22 @@ def _variances(pairs: Pairs, at: _Found, spread: float) -> tuple[Floats, Floats]
             f"scores of at most {MOST_LINKED:,} options that comparisons link can be learned "
             f"together; {size.max():,} came. Compare within groups, such as those of one prompt."
         )
-    variance, of_pair = np.zeros(P), np.zeros(len(pairs.left))
     item = np.argsort(linked[pairs.left], kind="stable")
     items = np.bincount(linked[pairs.left], minlength=n_sets)
-    place = np.empty(P, dtype=np.intp)
+    sets: list[Linked] = []
     for members, here in zip(
         np.split(order, np.cumsum(size)[:-1]), np.split(item, np.cumsum(items)[:-1]), strict=True
     ):
-        place[members] = np.arange(len(members))
         block = -between[members][:, members].toarray()
         block[np.diag_indices(len(members))] += own[members]
-        covariance = np.linalg.inv(block)
-        variance[members] = np.diag(covariance) - spread**2 / P
-        i, j = place[pairs.left[here]], place[pairs.right[here]]
-        of_pair[here] = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-    return variance, of_pair
+        sets.append(Linked(members, here, np.linalg.inv(block).astype(float)))
+    return sets
+
+
+def fisher_information(p: Floats) -> Floats:
+    """What a judgment with these chances (..., 3) tells of x: minus the slope of its slope."""
+    left, right = p[..., 0], p[..., 2]
+    return (left + right - (left - right) ** 2) / 4
 
 
 def _opinions(x: Floats, variance: Floats, t: float, W: float) -> Opinion:
@@ -244,7 +291,7 @@ def _opinions(x: Floats, variance: Floats, t: float, W: float) -> Opinion:
 
     P = p_left + p_tie / 2,   P (1 - P) / (A + 1) = (dP/dx)^2 variance,   u = W / A
     """
-    left, tie, right = np.moveaxis(_chances(x, t), -1, 0)
+    left, tie, right = np.moveaxis(davidson_chances(x, t), -1, 0)
     P = left + tie / 2
     lean = (left - right) / 2
     slope = left * (0.5 - lean) - tie * lean / 2

@@ -22,6 +22,8 @@ _HEADS = {
     "dawid_skene": "Dawid-Skene",
     "mace": "MACE",
     "overconfidence": "over",
+    "discrimination": "tells apart",
+    "left_wins": "left wins",
 }
 # How many annotators are printed, and how many letters of a name.
 _SHOWN, _LETTERS = 20, 14
@@ -49,6 +51,22 @@ class Roster:
 
     def __str__(self) -> str:
         M = len(self.columns["annotator"])
+        if "discrimination" in self.columns:
+            return "\n".join(
+                [
+                    f"Which judges to trust ({M:,} in all; 95 % intervals in brackets; tells "
+                    "apart: 1 is usual, 0 is guessing)",
+                    *_table(self.columns, ["verdict", "discrimination", "reason"]),
+                    "\nWhich side they favour (log-odds, and the share of wins of the left among "
+                    "equals), how often they call a tie, how far others agree",
+                    *_table(
+                        self.columns,
+                        ["annotations", "shared_items", "side", "left_wins", "ties", "agreement"],
+                    ),
+                    "",
+                    *(f"* {note}" for note in self.notes),
+                ]
+            )
         asked = [name for name in self.columns if f"{name}_low" in self.columns]
         compared = ["annotations", "shared_items", "worth_for_votes"]
         compared += [name for name in asked if name != "above_chance"]

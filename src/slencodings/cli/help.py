@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
-# The group of an option, by its name; all others are what the verb is about.
+from slencodings.cli.options import reading
+
+# The group of an option, by its name; other options of reading are in that group, and all others
+# are what the verb is about.
 _GROUPS = {
     "Columns": "item annotator label confidence",
-    "Reading": "uncertainty reliability feature_item feature_text keep partition_by values format "
-    "question encoding sheet confidence_scale labels ordered multi pairwise merge_case missing "
-    "duplicates csv_style table",
+    "Reading": "feature_item feature_text keep partition_by values pairwise csv_style sort table",
     "Fusing": "form save_crowd smoothing prior_weight operator again by_annotator scores "
     "into_table",
     "Training": "objective encoder rounds test",
@@ -20,7 +22,9 @@ _GROUPS = {
     "Running": "seed quiet verbose engine memory master patience",
     "Help": "help help_all",
 }
-_GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
+_GROUP_OF = dict.fromkeys(inspect.signature(reading).parameters, "Reading") | {
+    name: group for group, names in _GROUPS.items() for name in names.split()
+}
 # What is left to --help-all.
 _FEW_NEED = ("Reading", "Fusing", "Training", "Scoring", "Running")
 

@@ -11,11 +11,13 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, groups, reliability, report, triage
 from slencodings.cli.encode import command as encode
 from slencodings.cli.encode import forget
 from slencodings.cli.help import SUMMARIES, Grouped
+from slencodings.cli.messages import in_options
 from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes, printable
@@ -57,9 +59,9 @@ for verb in VERBS:
 
 @app.command(cls=Grouped, short_help=SUMMARIES["demo"])
 def demo(
-    seed: o.CrowdSeed = 0,
-    save: o.CrowdOut = None,
-    report: o.DemoPage = "sle-demo.html",
+    seed: c.CrowdSeed = 0,
+    save: c.CrowdOut = None,
+    report: c.DemoPage = "sle-demo.html",
     verbose: o.Verbose = False,
 ) -> None:
     """Tell the whole story on real handwritten digits and simulated annotators."""
@@ -118,7 +120,7 @@ def _fail(error: Exception, command: Any) -> NoReturn:
     if {"-v", "--verbose"} & set(sys.argv):
         traceback.print_exception(error)
     known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
-    text = o.in_options(str(error), command) if known else f"{type(error).__name__}: {error}"
+    text = in_options(str(error), command) if known else f"{type(error).__name__}: {error}"
     typer.echo(printable(f"error: {text}"), err=True)
     if not known:
         typer.echo("This should not happen; -v shows where it came from.", err=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
-from slencodings.cli.crowd import Found, Read, on_a_crowd
+from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
+from slencodings.cli.words import prices, words
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
@@ -16,15 +18,15 @@ if TYPE_CHECKING:
 def panel(
     read: Read,
     *,
-    scored: o.People = None,
-    models: o.Models = None,
-    costs: o.Costs = None,
-    targets: o.PanelTargets = None,
-    sources: o.Sources = None,
-    alignment: o.HowNear = "accuracy",
-    epsilon: o.Epsilon = 0.2,
-    folds: o.Folds = 5,
-    bootstrap: o.Bootstrap = 1000,
+    scored: c.People = None,
+    models: c.Models = None,
+    costs: c.Costs = None,
+    targets: c.PanelTargets = None,
+    sources: c.Sources = None,
+    alignment: c.HowNear = "accuracy",
+    epsilon: c.Epsilon = 0.2,
+    folds: c.Folds = 5,
+    bootstrap: c.Bootstrap = 1000,
     seed: o.Seed = None,
 ) -> Found:
     """Say whether language models are worth having beside people, and which.
@@ -37,14 +39,14 @@ def panel(
     from slencodings.panel import describe_panel
     from slencodings.panel.text import advice, head, tables
 
-    prices = None if costs is None else o.prices(costs)
+    price_of = None if costs is None else prices(costs)
     if targets is not None:
         check_rows_target(targets, read.source, "plain")
-    crowd, people = _sides(read, scored, models, o.words(sources) or [])
+    crowd, people = _sides(read, scored, models, words(sources) or [])
     found = describe_panel(
         crowd.annotations,
         people=people,
-        costs=prices,
+        costs=price_of,
         alignment=alignment,
         epsilon=epsilon,
         sources=_confidence(crowd),

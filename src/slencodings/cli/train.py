@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from slencodings.cli import options as o
-from slencodings.cli.crowd import Found, Read, on_a_crowd
+from slencodings.cli import train_options as t
+from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 
 if TYPE_CHECKING:
     from slencodings.evaluation.scores import Scores
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
 def train(
     read: Read,
     *,
-    features: o.Features,
-    model: o.Model,
+    features: t.Features,
+    model: t.Model,
     feature_item: o.FeatureItem = None,
-    text: o.Text = None,
+    text: t.Text = None,
     encoder: o.TextEncoder = None,
-    predictions: o.Predictions = None,
+    predictions: t.Predictions = None,
     gold: o.Gold = None,
-    weigh: o.WeighTargets = "learned",
-    objective: o.WhatLoss = "reverse_kl",
-    epochs: o.Epochs = 100,
-    rounds: o.Rounds = 1,
-    test: o.Held = 0.2,
+    weigh: t.WeighTargets = "learned",
+    objective: t.WhatLoss = "reverse_kl",
+    epochs: t.Epochs = 100,
+    rounds: t.Rounds = 1,
+    test: t.Held = 0.2,
     seed: o.Seed = None,
 ) -> Found:
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
@@ -86,12 +87,12 @@ def train(
 def evaluate(
     read: Read,
     *,
-    features: o.Features,
-    model: o.Model,
+    features: t.Features,
+    model: t.Model,
     feature_item: o.FeatureItem = None,
-    text: o.Text = None,
+    text: t.Text = None,
     encoder: o.TextEncoder = None,
-    predictions: o.Predictions = None,
+    predictions: t.Predictions = None,
     gold: o.Gold = None,
 ) -> Found:
     """Score a trained model's opinions against a crowd it has not seen, and against gold."""

@@ -1,12 +1,12 @@
 """How good predictions and encodings are: one on its own, and methods side by side."""
 
 from slencodings.evaluation.held_out import Comparison, compare
-from slencodings.evaluation.pairs import PairsRow, compare_pairs
-from slencodings.evaluation.scores import coverage, dirichlet_log_loss, evaluate
+from slencodings.evaluation.pairs import compare_pairs
+from slencodings.evaluation.scores import evaluate
+from slencodings.evaluation.vote_counts import coverage, dirichlet_log_loss
 
 __all__ = [
     "Comparison",
-    "PairsRow",
     "compare",
     "compare_pairs",
     "coverage",

@@ -12,8 +12,9 @@ import numpy as np
 
 from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.gold import as_truth
+from slencodings.evaluation.learner import Learner, Method, Target
 from slencodings.evaluation.measure import measure, measure_gold
-from slencodings.evaluation.methods import Learner, Method, Target, methods_for, pooled
+from slencodings.evaluation.methods import methods_for, pooled
 from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
@@ -48,7 +49,8 @@ class Comparison:
         `too_sure`, the mean probability of the likeliest label less accuracy; `truth_steps` where
         labels are ordered; with a soft truth `jsd` (root) and `nes`. With sets: `jaccard`,
         `exact_match` and `masi` of what each annotator chose of an item and what is likelier than
-        not by the others
+        not by the others. Of pairs: `new_pairs`, the log-loss of judgments of two options that
+        never met before, with `_low`, `_high` and `best_new_pairs`
     notes : what people should know besides, a sentence each
     about : sizes, folds, resamples and seed
     """

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import metrics
-from slencodings.evaluation.methods import Target
+from slencodings.evaluation.learner import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
 from slencodings.kinds.ordered import absolute_error
@@ -66,6 +66,7 @@ def measure(
     bootstrap: int,
     rng: np.random.Generator,
     *,
+    direct: bool = True,
     own: bool,
     joint: bool,
     ordered: bool,
@@ -73,8 +74,8 @@ def measure(
     """Rows of means and intervals, and who is behind whom, from scores added up by item.
 
     `sums` are (methods, S, N) over `counts` (S, N). Without `own` nothing is said of this
-    annotator, without `joint` nothing of several votes together, and unless labels are `ordered`
-    nothing of the steps between them.
+    annotator, without `joint` nothing of several votes together, without `direct` nothing of votes
+    not through the crowd's habits, and unless labels are `ordered` nothing of the steps between.
     """
     scored = counts[0] > 0
     sums, counts = sums[:, :, scored], counts[:, scored]
@@ -83,11 +84,11 @@ def measure(
     by_item = np.moveaxis(sums[:, :S], 2, 0).reshape(len(counts[0]), -1)
     drawn = resample(by_item, np.tile(counts[:S].T, (1, len(targets))), bootstrap, rng)
     drawn = drawn.reshape(bootstrap, len(targets), S)
-    votes, direct, this, together = (Resampled(mean[:, s], drawn[:, :, s]) for s in range(S))
+    votes, straight, this, together = (Resampled(mean[:, s], drawn[:, :, s]) for s in range(S))
     rows: list[Row] = []
     for i, (name, target) in enumerate(targets.items()):
         u = target.uncertainty
-        ends = [score.interval(i) for score in (votes, direct, this, together)]
+        ends = [score.interval(i) for score in (votes, straight, this, together)]
         behind, joint_behind = votes.behind(i), together.behind(i)
         rows.append(
             {
@@ -96,7 +97,7 @@ def measure(
                 "uncertainty": None if u is None else float(np.mean(u)),
                 "converged": bool(target.converged),
                 "votes": float(votes.mean[i]),
-                "direct": float(direct.mean[i]),
+                "direct": float(straight.mean[i]) if direct else None,
                 "own": float(this.mean[i]) if own else None,
                 "joint": float(together.mean[i]) if joint else None,
                 "brier": float(mean[i, SCORES.index("brier")]),
@@ -106,8 +107,8 @@ def measure(
                 "wasserstein": float(mean[i, SCORES.index("wasserstein")]) if ordered else None,
                 "votes_low": ends[0].low,
                 "votes_high": ends[0].high,
-                "direct_low": ends[1].low,
-                "direct_high": ends[1].high,
+                "direct_low": ends[1].low if direct else None,
+                "direct_high": ends[1].high if direct else None,
                 "own_low": ends[2].low if own else None,
                 "own_high": ends[2].high if own else None,
                 "joint_low": ends[3].low if joint else None,

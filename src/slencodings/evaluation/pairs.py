@@ -2,105 +2,242 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
+from slencodings import metrics
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import sums_by
-from slencodings.kinds.pairs import Pairs
-from slencodings.opinion import Floats
+from slencodings.evaluation.held_out import Comparison
+from slencodings.evaluation.measure import Resampled, measure, resample
+from slencodings.evaluation.methods import Target
+from slencodings.evaluation.predicted import SCORES
+from slencodings.evaluation.rows import About
+from slencodings.kinds.pairs import LABELS, Pairs
+from slencodings.opinion import Codes, Floats
 
-# Predicts the judgments of some pairs (R, 3) from others.
-Predictor = Callable[[Pairs, Pairs], Floats]
 
+class _Fitted(NamedTuple):
+    """What was learned: predicts judgments (R, 3), with the doubt about each pair, if it has any.
 
-class PairsRow(NamedTuple):
-    """A method, its mean log-loss of judgments not shown, and how far it is behind the first.
-
-    `behind` is between `behind_low` and `behind_high` in 95 of 100 resamples of the pairs, all 0
-    for the first.
+    A method that infers nothing but chances has no `uncertainty`.
     """
 
-    method: str
-    judgments: float
-    behind: float
-    behind_low: float
-    behind_high: float
+    predict: Callable[[Pairs], Floats]
+    uncertainty: Floats | None = None
+    converged: bool = True
+
+
+_Method = Callable[[Pairs], _Fitted]
 
 
 def compare_pairs(
-    pairs: Pairs, *, folds: int = 5, bootstrap: int = 1000, seed: int = 0
-) -> list[PairsRow]:
+    pairs: Pairs,
+    *,
+    methods: Sequence[str] | None = None,
+    folds: int = 5,
+    bootstrap: int = 1000,
+    seed: int = 0,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+) -> Comparison:
     """Compare ways to predict who wins, on judgments that were held out; the best first.
 
-    "how common" knows how often left, tie and right are; "votes on the pair" adds the judgments of
-    the same pair to that; "Bradley-Terry, all judges alike" learns scores; "Bradley-Terry" also
-    judges and sides.
+    `votes` is the mean log-loss of judgments, each predicted from those of the other folds;
+    `new_pairs` the same where all judgments of two options, in any placing and for any prompt, are
+    held out together, so that nothing but the other comparisons of both can tell (absent where
+    fewer than `folds` twos of options meet). Intervals are by resamples of such twos.
+
+    | method | predicts |
+    |---|---|
+    | how common | how often left, tie and right are |
+    | votes on the pair | that, and the judgments of the same pair, placed so, for the same prompt |
+    | shares of wins | w_left / (w_left + w_right), w shares of wins; ties as common |
+    | Bradley-Terry, ties as half wins | scores by wins alone, half of one for a tie; as common |
+    | Bradley-Terry | scores, with ties by Davidson |
+    | Bradley-Terry, sides | and which side is favoured |
+    | Bradley-Terry, sides and judges | and how well each judge tells options apart |
 
     Examples
     --------
     >>> from slencodings import pairs_from_table
-    >>> games = {"left": list("abc") * 8, "right": list("bca") * 8, "won": list("abA") * 8}
-    >>> found = compare_pairs(pairs_from_table(games, left="left", right="right", winner="won"))
-    >>> found[-1].method
-    'how common'
+    >>> games = {"left": list("abcbca") * 8, "right": list("bcaabc") * 8, "won": list("abaaba") * 8}
+    >>> pairs = pairs_from_table(games, left="left", right="right", winner="won")
+    >>> found = compare_pairs(pairs, methods=["how common", "Bradley-Terry"])
+    >>> [(row["method"], row["best"]) for row in found.rows]
+    [('Bradley-Terry', True), ('how common', False)]
     """
-    R = len(pairs.annotations.item)
+    a = pairs.annotations
+    R, met = len(a.item), pairs.met
+    plan = _planned(methods)
     if folds < 2 or folds > R:
         raise ValueError(
             f"`folds` must be at least 2 and at most the judgments, {R}; {folds} came. 5 is usual."
         )
     rng = np.random.default_rng(seed)
-    fold = rng.permutation(np.arange(R) % folds)
-    y = pairs.annotations.vectors
-    losses: dict[str, Floats] = {name: np.zeros(R) for name in METHODS}
-    for f in range(folds):
-        test = fold == f
-        for name, method in METHODS.items():
-            said = method(pairs.rows(~test), pairs.rows(test))
-            losses[name][test] = judgment_losses(said, y[test])
-    return _rows(losses, pairs, bootstrap, rng)
+    by_judgment = rng.permutation(np.arange(R) % folds)
+    twos = np.unique(met[a.item])
+    of_twos = np.full(len(met), -1)
+    of_twos[rng.permutation(twos)] = np.arange(len(twos)) % folds
+    deals = [by_judgment] + [of_twos[met[a.item]]] * (len(twos) >= folds)
+    total, done = len(plan) * (1 + folds * len(deals)), count()
+
+    def tell(name: str) -> None:
+        progress(next(done), total, name)
+
+    targets: dict[str, Target] = {}
+    seconds: list[float] = []
+    for name, method in plan.items():
+        tell(name)
+        start = time.perf_counter()
+        fit = method(pairs)
+        seconds.append(time.perf_counter() - start)
+        targets[name] = Target(fit.predict(pairs), fit.uncertainty, converged=fit.converged)
+    said = [
+        [_held_out(pairs, method, fold, partial(tell, name)) for name, method in plan.items()]
+        for fold in deals
+    ]
+    sums = np.stack([_scores(p, pairs, met) for p in said[0]])
+    counts = np.tile(np.bincount(met[a.item], minlength=sums.shape[2]), (len(SCORES), 1))
+    plain = {"direct": False, "own": False, "joint": False, "ordered": False}
+    rows = measure(targets, seconds, sums, counts.astype(float), bootstrap, rng, **plain)
+    for other in said[1:]:
+        losses = np.stack([judgment_losses(p, a.vectors) for p in other])
+        held = _resampled(losses, met[a.item], bootstrap, rng)
+        for n, row in enumerate(rows):
+            row["new_pairs"], row["best_new_pairs"] = float(held.mean[n]), held.best(n)
+            row["new_pairs_low"], row["new_pairs_high"] = held.interval(n)
+    about = About(
+        annotations=R,
+        items=len(a.items),
+        annotators=len(a.annotators) if a.named else None,
+        labels=len(a.labels),
+        scored=R,
+        scored_annotators=None,
+        folds=folds,
+        bootstrap=bootstrap,
+        seed=seed,
+        options=len(pairs.options),
+    )
+    notes = [f"{name} did not converge" for name, x in targets.items() if not x.converged]
+    return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
 
 
-def _rows(
-    losses: dict[str, Floats], pairs: Pairs, bootstrap: int, rng: np.random.Generator
-) -> list[PairsRow]:
-    item, N = pairs.annotations.item, len(pairs.annotations.items)
-    order = sorted(losses, key=lambda name: float(losses[name].mean()))
-    first = losses[order[0]]
-    n = np.bincount(item, minlength=N).astype(float)
-    times = rng.multinomial(N, np.full(N, 1 / N), bootstrap).astype(float)
-    counted = times @ n
-    rows: list[PairsRow] = []
-    for name in order:
-        behind = losses[name] - first
-        drawn = times @ sums_by(item, behind, N) / np.where(counted > 0, counted, 1)
-        low, high = np.quantile(drawn, [0.025, 0.975]) if bootstrap else (np.nan, np.nan)
-        means = float(losses[name].mean()), float(behind.mean())
-        rows.append(PairsRow(name, *means, float(low), float(high)))
-    return rows
+def _planned(wanted: Sequence[str] | None) -> dict[str, _Method]:
+    folded = {name.casefold(): name for name in METHODS}
+    wrong = [name for name in wanted or () if name.casefold() not in folded]
+    if wrong or (wanted is not None and not wanted):
+        raise ValueError(
+            f"`methods` of pairs must be some of {', '.join(map(repr, METHODS))}; "
+            f"{wrong[0] if wrong else wanted!r} came."
+        )
+    names = METHODS if wanted is None else [folded[name.casefold()] for name in wanted]
+    return {name: METHODS[name] for name in names}
 
 
-def _common(train: Pairs, test: Pairs) -> Floats:
-    return np.tile(_shares(train), (len(test.annotations.item), 1))
+def _held_out(pairs: Pairs, method: _Method, fold: Codes, tell: Callable[[], None]) -> Floats:
+    """What a method says of each judgment, (R, 3), from those of the other folds."""
+    said = np.zeros((len(fold), len(LABELS)))
+    for f in range(int(fold.max()) + 1):
+        tell()
+        said[fold == f] = method(pairs.rows(fold != f)).predict(pairs.rows(fold == f))
+    return said
 
 
-def _votes(train: Pairs, test: Pairs) -> Floats:
+def _scores(said: Floats, pairs: Pairs, met: Codes) -> Floats:
+    """The scores that judgments have, added up by which two met, (S, twos)."""
+    a, y = pairs.annotations, pairs.annotations.vectors
+    sums = np.zeros((len(SCORES), int(met.max()) + 1))
+    for name, values in {
+        "votes": judgment_losses(said, y),
+        "brier": np.sum((said - y) ** 2, axis=1),
+        "agreement": np.sum(y * metrics.top_shares(said), axis=1),
+    }.items():
+        sums[SCORES.index(name)] = sums_by(met[a.item], values, sums.shape[1])
+    return sums
+
+
+def _resampled(losses: Floats, met: Codes, bootstrap: int, rng: np.random.Generator) -> Resampled:
+    """Means of losses (methods, R), and those of twos drawn with replacement."""
+    twos, two = np.unique(met, return_inverse=True)
+    sums = np.stack([sums_by(two, loss, len(twos)) for loss in losses], axis=1)
+    n = np.bincount(two).astype(float)[:, None]
+    return Resampled(losses.mean(axis=1), resample(sums, np.tile(n, len(losses)), bootstrap, rng))
+
+
+def _common(train: Pairs) -> _Fitted:
+    shares = _shares(train)
+
+    def predict(test: Pairs) -> Floats:
+        return np.tile(shares, (len(test.annotations.item), 1))
+
+    return _Fitted(predict)
+
+
+def _votes(train: Pairs) -> _Fitted:
     """One count each beside a prior weight of two, as opinions are."""
     votes, a = train.annotations.sums(), _shares(train)
-    P = (votes + 2 * a) / (votes.sum(axis=1, keepdims=True) + 2)
-    return P[test.annotations.item]
+    n = votes.sum(axis=1)
+    P = (votes + 2 * a) / (n[:, None] + 2)
+
+    def predict(test: Pairs) -> Floats:
+        return P[test.annotations.item]
+
+    return _Fitted(predict, 2 / (n + 2))
 
 
-def _alike(train: Pairs, test: Pairs) -> Floats:
-    return bradley_terry(train, judge_spread=0.0).predict(test)
+def _wins(train: Pairs) -> _Fitted:
+    """Half a win and half a loss beside what was seen leave nobody without a chance."""
+    a, P = train.annotations, len(train.options)
+    wins = np.zeros(P)
+    for side, label in ((train.left, "left"), (train.right, "right")):
+        y = a.vectors
+        won = y[:, LABELS.index(label)] + y[:, LABELS.index("tie")] / 2
+        wins += sums_by(side[a.item], won, P)
+    n = sum(np.bincount(side[a.item], minlength=P) for side in (train.left, train.right))
+    w, shares = (wins + 0.5) / (np.asarray(n) + 1), _shares(train)
+
+    def predict(test: Pairs) -> Floats:
+        item = test.annotations.item
+        left, right = w[test.left[item]], w[test.right[item]]
+        return _beside_ties(left / (left + right), shares)
+
+    return _Fitted(predict)
 
 
-def _learned(train: Pairs, test: Pairs) -> Floats:
-    return bradley_terry(train).predict(test)
+def _half_wins(train: Pairs) -> _Fitted:
+    a, shares = train.annotations, _shares(train)
+    y = a.vectors
+    half = y[:, [LABELS.index("tie")]] / 2
+    soft = np.where(np.asarray(LABELS) == "tie", 0, y + half)
+    found = bradley_terry(
+        train._replace(annotations=replace(a, y=soft)), judge_spread=0.0, sides=False
+    )
+
+    def predict(test: Pairs) -> Floats:
+        return _beside_ties(found.predict(test)[:, 0], shares)
+
+    return _Fitted(predict, found.opinion.uncertainty, found.converged)
+
+
+def _beside_ties(p: Floats, shares: Floats) -> Floats:
+    """Left by its chance p where there is no tie, which is as common as ever, (R, 3)."""
+    tie = np.full_like(p, shares[LABELS.index("tie")])
+    return np.stack([(1 - tie) * p, tie, (1 - tie) * (1 - p)], axis=1)
+
+
+def _learned(judge_spread: float | None, *, sides: bool) -> _Method:
+    def method(train: Pairs) -> _Fitted:
+        found = bradley_terry(train, judge_spread=judge_spread, sides=sides)
+        return _Fitted(found.predict, found.opinion.uncertainty, found.converged)
+
+    return method
 
 
 def _shares(pairs: Pairs) -> Floats:
@@ -109,9 +246,12 @@ def _shares(pairs: Pairs) -> Floats:
     return (given + 1 / 3) / (given.sum() + 1)
 
 
-METHODS: dict[str, Predictor] = {
+METHODS: dict[str, _Method] = {
     "how common": _common,
     "votes on the pair": _votes,
-    "Bradley-Terry, all judges alike": _alike,
-    "Bradley-Terry": _learned,
+    "shares of wins": _wins,
+    "Bradley-Terry, ties as half wins": _half_wins,
+    "Bradley-Terry": _learned(0.0, sides=False),
+    "Bradley-Terry, sides": _learned(0.0, sides=True),
+    "Bradley-Terry, sides and judges": _learned(None, sides=True),
 }

@@ -13,7 +13,7 @@ class Row(TypedDict):
     uncertainty: float | None
     converged: bool
     votes: float
-    direct: float
+    direct: float | None
     own: float | None
     joint: float | None
     brier: float
@@ -54,12 +54,17 @@ class Row(TypedDict):
     jaccard: NotRequired[float]
     exact_match: NotRequired[float]
     masi: NotRequired[float]
+    new_pairs: NotRequired[float]
+    new_pairs_low: NotRequired[float | None]
+    new_pairs_high: NotRequired[float | None]
+    best_new_pairs: NotRequired[bool]
 
 
 class About(NamedTuple):
     """What was compared on; annotators are None where they are not told apart.
 
-    `scored` votes were predicted, of `scored_annotators` annotators, None for everybody.
+    `scored` votes were predicted, of `scored_annotators` annotators, None for everybody. Where
+    items are pairs of options, `options` is how many of those there are.
     """
 
     annotations: int
@@ -71,3 +76,4 @@ class About(NamedTuple):
     folds: int
     bootstrap: int
     seed: int
+    options: int | None = None

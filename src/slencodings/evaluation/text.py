@@ -34,6 +34,9 @@ _GOLD: dict[
     "masi": "sets, MASI",
 }
 _IF_ANY = {
+    "direct",
+    "uncertainty",
+    "new pairs",
     "ranked score",
     "steps off",
     "to be moved",
@@ -59,6 +62,9 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
         ],
         "direct": [number(row["direct"]) for row in rows],
         "this annotator": [number(row["own"]) + "*" * row["best_own"] for row in rows],
+        "new pairs": [
+            number(row.get("new_pairs")) + "*" * row.get("best_new_pairs", False) for row in rows
+        ],
         "joint votes": [_joint(row) + "*" * row["best_joint"] for row in rows],
         "joint, behind the first": [
             _between(row["joint_behind_low"], row["joint_behind_high"])
@@ -101,6 +107,10 @@ def lessons(rows: list[Row]) -> list[str]:
     )
     joint = [row["joint"] for row in rows]
     lines += _lesson(rows, joint, [row["best_joint"] for row in rows], "several votes together")
+    new = [row.get("new_pairs") for row in rows]
+    lines += _lesson(
+        rows, new, [row.get("best_new_pairs", False) for row in rows], "two that never met"
+    )
     if any(row["joint"] is not None and not row["doubts"] for row in rows):
         lines.append("(In brackets: tells no doubt, and is scored as if certain.)")
     accuracy = {row["method"]: row["accuracy"] for row in rows if "accuracy" in row}
@@ -145,6 +155,14 @@ def as_text(rows: list[Row], notes: list[str], about: About) -> str:
 
 def head(about: About) -> str:
     """What was compared, in one sentence."""
+    if about.options is not None:
+        judges = "" if about.annotators is None else f" by {counted(about.annotators, 'judge')}"
+        return (
+            f"{counted(about.annotations, 'judgment')} of {counted(about.items, 'pair')} of "
+            f"{counted(about.options, 'option')}{judges}; mean log-loss of held-out judgments, "
+            f"lower is better; {about.folds} folds, {about.bootstrap:,} resamples of which two "
+            f"meet, seed {about.seed}."
+        )
     by = "" if about.scored_annotators is None else by_annotators(about.scored_annotators)
     return (
         f"{counted(about.annotations, 'annotation')} of {counted(about.items, 'item')}"

@@ -70,6 +70,10 @@ class Known(NamedTuple):
     opinion: Opinion
 
 
+# Opinions of more rows are written as they come unless they are to be sorted: that takes longer
+# than it helps who reads them.
+MOST_ROWS_TO_SORT = 1_000_000
+
 # What knows more of items than their annotations tell: from these and what was learned of them.
 Also: TypeAlias = Callable[[Annotations, Crowd], Known]
 
@@ -87,6 +91,11 @@ class Job(NamedTuple):
     say: Say
     parts: Sequence[str] = ()
     also: Also | None = None
+    sort: bool | None = None
+
+    def in_order(self, rows: int) -> bool:
+        """Whether opinions of so many rows are written in the order of items."""
+        return rows <= MOST_ROWS_TO_SORT if self.sort is None else self.sort
 
 
 class Input(NamedTuple):
@@ -110,6 +119,7 @@ def encode_file(
     save_crowd: str | None = None,
     csv_style: CsvStyle = "plain",
     partition_by: Sequence[str] = (),
+    sort: bool | None = None,
     also: Also | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
@@ -130,6 +140,8 @@ def encode_file(
     csv_style : how a target that is CSV is written
     partition_by : columns, kept as `keep` of the reading does, by whose values the target is a
         folder of parts, day=2026-11-16/part-0.parquet
+    sort : whether to write items in order; if not said, of up to a million annotations. Parts, what
+        is read from a store and what is written there always are
     also : what knows more of items than their annotations tell, such as a network
     say, progress : called with notes for people, and with what is done of each step
     """
@@ -172,7 +184,7 @@ def encode_file(
 
         def work(step: Step) -> About:
             job = Job(
-                connection, found, reading, fusing, new, writer, step, say, partition_by, also
+                connection, found, reading, fusing, new, writer, step, say, partition_by, also, sort
             )
             if into is not None:
                 return _add(job, Path(into), again, by_annotator)
@@ -230,7 +242,8 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
         with writing_parts(*place, job.parts, beside) as count:
             about["written"] = count
         return about
-    with writing(job.connection, opinions, job.target, job.writer, about, beside) as count:
+    place = (job.connection, opinions, job.target, job.writer, about, beside)
+    with writing(*place, in_order=job.in_order(rows.counts["rows"])) as count:
         about["written"] = count
     return about
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
@@ -19,7 +18,7 @@ import duckdb
 from slencodings.choices import TableFormat
 from slencodings.files import exports
 from slencodings.files.beside import tells_about_others
-from slencodings.files.bucket import ADDRESS, objects
+from slencodings.files.bucket import ADDRESS, file_system, objects
 from slencodings.files.readable import WORKBOOKS, readable
 from slencodings.progress import Say
 from slencodings.tables.roles import Reading, nearest
@@ -298,14 +297,13 @@ def _has_extension(connection: Connection, scheme: str) -> bool:
 
 
 def _through_fsspec(connection: Connection, scheme: str, name: str) -> None:
+    if connection.filesystem_is_registered(scheme):
+        return
     try:
-        fsspec: Any = import_module("fsspec")
-        if not connection.filesystem_is_registered(scheme):
-            connection.register_filesystem(fsspec.filesystem(scheme))
-    except (ImportError, ValueError) as error:
-        own = EXTENSIONS.get(scheme)
-        install = f"duckdb.sql('INSTALL {own}') in Python, or " if own else ""
-        raise ImportError(
-            f"{name!r} is not on this machine, and nothing here can read {scheme}://: {error}. "
-            f"Install what can, once: {install}fsspec with its package for {scheme}."
-        ) from error
+        connection.register_filesystem(file_system(name))
+    except ImportError as error:
+        if own := EXTENSIONS.get(scheme):
+            raise ImportError(
+                f"{error}; or, once, duckdb.sql('INSTALL {own}') in Python"
+            ) from error
+        raise

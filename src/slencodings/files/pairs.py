@@ -32,6 +32,7 @@ def read_pairs(
             "`pairwise` must name three columns, of what stood left, what stood right and which "
             f"won; {len(columns)} came. Such as pairwise='left,right,winner'."
         )
+    _refuse_others(reading)
     left, right, winner = columns
     with disk_errors(), workspace() as (connection, folder):
         found = locate(connection, source, folder)
@@ -66,6 +67,26 @@ def read_pairs(
     judgments, options = counted(len(a.item), "judgment"), counted(len(pairs.options), "option")
     say("read", f"{found.name}: {judgments} of {options}{judges}")
     return pairs
+
+
+def _refuse_others(reading: Reading) -> None:
+    """Refuse what is said of labels and of single answers, which pairs do not have."""
+    labels = (
+        "label",
+        "confidence",
+        "uncertainty",
+        "reliability",
+        "question",
+        "multi",
+        "merge_case",
+    )
+    given = [name for name in labels if getattr(reading, name)]
+    given += ["ordered" if reading.ordered else "labels"] * (reading.labels is not None)
+    if given:
+        raise ValueError(
+            f"`{given[0]}` is of answers that are labels, and rows of `pairwise` say which of two "
+            "is better. Leave one of them out."
+        )
 
 
 def encode_pairs(

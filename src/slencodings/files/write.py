@@ -41,7 +41,8 @@ except ImportError:  # Windows
 Row: TypeAlias = Mapping[str, object]
 # How DuckDB writes each kind of file.
 WRITERS = {
-    ".parquet": "FORMAT parquet, COMPRESSION zstd",
+    # Of numbers that all differ a dictionary would take longer to try than they take to write.
+    ".parquet": "FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 1000",
     ".csv": "FORMAT csv, HEADER",
     ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
     ".jsonl": "FORMAT json",
@@ -185,16 +186,17 @@ def writing(
     writer: str,
     about: Row,
     beside: Mapping[Path, str] | None = None,
+    *,
+    in_order: bool = True,
 ) -> Generator[int]:
-    """Write a relation in the order of its identifiers, and count its rows.
+    """Write a relation in the order of its identifiers, or as it comes, and count its rows.
 
     At the end it takes its place, with what is told `about` it and the texts of files `beside` it:
     all of that, or nothing.
     """
     assert target is not None, "there is something to write"
-    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
     # DuckDB finds the variable by its name.
-    _ordered = relation.sort(*map(duckdb.ColumnExpression, order))
+    _relation = _sorted(relation) if in_order else relation
     texts = dict(beside or {})
     if writer == WRITERS[".parquet"]:
         described = literal(json.dumps(about, default=str))
@@ -207,14 +209,35 @@ def writing(
             new = others.enter_context(replacing(other))
             new.write_text(text + "\n", encoding="utf-8")
         if writer == WRITERS[".xlsx"] or writer in get_args(CsvStyle):
-            found = connection.execute("FROM _ordered")
+            found = connection.execute("FROM _relation")
             parts: Iterator[list[Any]] = iter(partial(found.fetchmany, 10_000), [])
             rows = chain.from_iterable(parts)
             yield _write_for_people(path, relation.columns, rows, writer, about)
             return
         # We write beside the target ourselves; DuckDB would do so once more.
-        copy = f"COPY (FROM _ordered) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
-        yield connection.execute(copy).fetchall()[0][0]
+        copy = f"COPY (FROM _relation) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
+        with _in_any_order(connection, any_order=not in_order):
+            count = connection.execute(copy).fetchall()[0][0]
+        yield count
+
+
+def _sorted(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """In the order of items, and of labels where these have rows of their own."""
+    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
+    return relation.sort(*map(duckdb.ColumnExpression, order))
+
+
+@contextmanager
+def _in_any_order(connection: duckdb.DuckDBPyConnection, *, any_order: bool) -> Generator[None]:
+    """Let all threads write what they have, whichever is first."""
+    if not any_order:
+        yield
+        return
+    connection.execute("SET preserve_insertion_order = false")
+    try:
+        yield
+    finally:  # Rows are numbered in the order of files.
+        connection.execute("SET preserve_insertion_order = true")
 
 
 @contextmanager
@@ -232,10 +255,9 @@ def writing_parts(
     At the end the folder takes its place with all that is in it and with the files `beside` it, or
     nothing does. What is told `about` it lies in it under a name that readers of folders skip.
     """
-    order = [c for c in relation.columns[:2] if c in (relation.columns[0], "label")]
-    _ordered = relation.sort(*map(duckdb.ColumnExpression, order))
+    _relation = _sorted(relation)
     suffix = next(kind for kind, how in WRITERS.items() if how == writer)
-    connection.execute("CREATE TABLE sle_parts AS FROM _ordered")
+    connection.execute("CREATE TABLE sle_parts AS FROM _relation")
     threads = connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
     with replacing_folder(target) as folder, ExitStack() as others:
         for other, text in (beside or {}).items():

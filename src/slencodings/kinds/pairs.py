@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
@@ -33,3 +35,43 @@ class Pairs(NamedTuple):
     def rows(self, index: Any) -> Pairs:
         """Take some of the judgments; pairs, judges and options stay."""
         return self._replace(annotations=self.annotations.rows(index))
+
+    @property
+    def met(self) -> Codes:
+        """Which two options meet, (N,), the same for both placings and for every prompt."""
+        P = len(self.options)
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        return np.unique(low * P + high, return_inverse=True)[1]
+
+    @property
+    def unplaced(self) -> Pairs:
+        """The same judgments, with both placings of two options of a prompt as one pair.
+
+        The option that comes first in `options` stands left, and labels are in an order: a tie is
+        between left and right. It tells what judges agree on, wherever things stood.
+        """
+        a, turned = self.annotations, self.left > self.right
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        asked = np.zeros(len(low), dtype=np.intp)
+        if self.prompts is not None:
+            asked = np.unique(self.prompts.astype(str), return_inverse=True)[1]
+        keys, first, pair = np.unique(
+            np.stack([asked, low, high], axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        flipped = turned[a.item]
+        y = np.where(flipped[:, None], a.y[:, ::-1], a.y) if a.soft else np.where(
+            flipped, len(LABELS) - 1 - a.y, a.y
+        )  # fmt: skip
+        prompts = None if self.prompts is None else self.prompts[first]
+        names = [
+            " | ".join(map(str, [*([] if prompts is None else [prompts[n]]), *self.options[k[1:]]]))
+            for n, k in enumerate(keys)
+        ]
+        annotations = replace(
+            a,
+            item=pair.ravel()[a.item],
+            y=y,
+            items=np.asarray(names, dtype=object),
+            ordered=True,
+        )
+        return Pairs(annotations, keys[:, 1], keys[:, 2], self.options, prompts)

@@ -12,7 +12,7 @@ from slencodings.report.render import chart_library, render
 from slencodings.report.summarise import summarise
 
 if TYPE_CHECKING:
-    from slencodings.cli.crowd import Read
+    from slencodings.cli.on_a_crowd import Read
 
 
 def make_page(

@@ -12,11 +12,12 @@ from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
-from slencodings.report.charts import ON_AXES, charts
+from slencodings.report.charts import charts
 from slencodings.report.markup import data, join
 from slencodings.report.names import shown
 from slencodings.report.sections import page_footer, page_header, page_sections
 from slencodings.report.summary import Items, Summary
+from slencodings.report.vega import ON_AXES
 
 
 def render(found: Summary) -> str:

@@ -13,59 +13,60 @@ from slencodings.report.summary import Labels, Summary
 def labels(found: Summary, drawn: set[str]) -> list[Any]:
     """Which labels are confused, where the items lie, and how often each was given."""
     labels = found["labels"]
-    names, given, leading = labels["names"], labels["given"], labels["leading"]
-    total, items = sum(given) or 1, sum(leading) or 1
-    shares = table(
-        ["Label", "Of all annotations", "Of all items: likeliest true"],
-        [
-            [names[k], f"{given[k] / total:.1%}", f"{leading[k] / items:.1%}"]
-            for k in labels["drawn"]
-        ],
-    )
-    cut = f" The {MOST_DRAWN} most frequent are drawn." if len(names) > MOST_DRAWN else ""
-    confused = labels["confused"]
+    cut = f" The {MOST_DRAWN} most frequent are drawn." if len(labels["names"]) > MOST_DRAWN else ""
+    often = _how_often(labels, drawn, cut)
+    return [
+        _confused(labels, drawn, cut),
+        tag("div", _triangle(labels, drawn), often, class_="two"),
+    ]
+
+
+def _confused(labels: Labels, drawn: set[str], cut: str) -> Any:
+    names, confused = labels["names"], labels["confused"]
     if confused is None:
-        mistaken: Any = tag(
+        return tag(
             "p",
             "No item was annotated by two people, so nothing tells which labels are confused.",
             class_="note",
         )
-    else:
-        drawn_names = [names[k] for k in confused["labels"]]
-        pairs = [
-            [names[j], names[k], f"{p['times']:,.0f}", f"{p['share']:.0%}"]
-            for p in confused["pairs"]
-            for j, k in [p["labels"]]
-        ]
-        mistaken = tag(
-            "div",
-            figure(
-                drawn,
-                "confused",
-                "Which labels are confused",
-                "Where one says the label on the left, how often does another say the one on "
-                "top? A strong colour off the diagonal is a pair to explain better in the "
-                "guidelines." + cut,
-                square(drawn_names, confused["share"], "One says"),
-                heat_key(max((x for row in confused["share"] for x in row if x), default=1.0)),
-            ),
-            tag(
-                "div",
-                tag("h3", "Most confused"),
-                table(["Label", "and", "Times", "Share"], pairs),
-            )
-            if pairs
-            else tag("p", "Nobody contradicted anybody."),
-            class_="two",
-        )
-    often = figure(
+    pairs = [
+        [names[j], names[k], f"{p['times']:,.0f}", f"{p['share']:.0%}"]
+        for p in confused["pairs"]
+        for j, k in [p["labels"]]
+    ]
+    most = table(["Label", "and", "Times", "Share"], pairs)
+    return tag(
+        "div",
+        figure(
+            drawn,
+            "confused",
+            "Which labels are confused",
+            "Where one says the label on the left, how often does another say the one on "
+            "top? A strong colour off the diagonal is a pair to explain better in the "
+            "guidelines." + cut,
+            square([names[k] for k in confused["labels"]], confused["share"], "One says"),
+            heat_key(max((x for row in confused["share"] for x in row if x), default=1.0)),
+        ),
+        tag("div", tag("h3", "Most confused"), most)
+        if pairs
+        else tag("p", "Nobody contradicted anybody."),
+        class_="two",
+    )
+
+
+def _how_often(labels: Labels, drawn: set[str], cut: str) -> Any:
+    names, given, leading = labels["names"], labels["given"], labels["leading"]
+    total, items = sum(given) or 1, sum(leading) or 1
+    shares = [
+        [names[k], f"{given[k] / total:.1%}", f"{leading[k] / items:.1%}"] for k in labels["drawn"]
+    ]
+    return figure(
         drawn,
         "shares",
         "How often each label was given",
         "A label that is given often and seldom likeliest true is mostly a minority view." + cut,
-        shares,
+        table(["Label", "Of all annotations", "Of all items: likeliest true"], shares),
     )
-    return [mistaken, tag("div", _triangle(labels, drawn), often, class_="two")]
 
 
 def _triangle(labels: Labels, drawn: set[str]) -> Any:

@@ -9,75 +9,36 @@ from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
 from slencodings.report.pieces import figure, heat_key, notes, square, to_annotator
 from slencodings.report.portraits import fell
-from slencodings.report.summary import Person, Summary
+from slencodings.report.summary import People, Person, Summary
 
 # Annotators that are named, of those who became worse.
 _NAMED = 10
+# What figures of annotators are from.
+_SOURCES = {
+    "learned": "How often people are right is told by what is likeliest true of their items, "
+    "which is learned from the whole crowd. Chance is how often they would be right by giving "
+    "their labels without looking: above chance, 0 is guessing and 1 is always right.",
+    "given": "Reliability is what came with the data. Agreement is how often their peers say "
+    "the same.",
+    "alike": "",
+}
 
 
 def annotators(found: Summary, drawn: set[str]) -> list[Any]:
     """Whom to trust, who is too sure, and who agrees with whom."""
     people = found["annotators"]
-    if not people["rows"]:
-        return [tag("p", people["why_not"])]
-    source = {
-        "learned": "How often people are right is told by what is likeliest true of their items, "
-        "which is learned from the whole crowd. Chance is how often they would be right by giving "
-        "their labels without looking: above chance, 0 is guessing and 1 is always right.",
-        "given": "Reliability is what came with the data. Agreement is how often their peers say "
-        "the same.",
-        "alike": "",
-    }[people["source"]]
     rows = people["rows"]
-    some = (
-        ""
-        if len(rows) <= MOST_RANKED
-        else (f" The {MOST_RANKED // 2} worst and the {MOST_RANKED // 2} best are drawn.")
-    )
-    pairs = people["pairs"]
-    busy = ""
-    if pairs and pairs["total"] > len(pairs["annotators"]):
-        busy = f" The {len(pairs['annotators'])} busiest of {pairs['total']:,} are drawn."
-    over = [row for row in rows if row["overconfidence"] is not None and row["overconfidence"] > 0]
-    known = [row for row in rows if row["overconfidence"] is not None]
-    sure = None if known else _not_compared(found["crowd"]["stated"])
+    if not rows:
+        return [tag("p", people["why_not"])]
+    source = _SOURCES[people["source"]]
+    known = [row["overconfidence"] for row in rows if row["overconfidence"] is not None]
+    not_compared = None if known else _not_compared(found["crowd"]["stated"])
     return [
         tag("p", people["why_not"]) if people["why_not"] else None,
         tag("p", source) if source else None,
-        tag(
-            "div",
-            figure(
-                drawn,
-                "ranked",
-                "How often people are right",
-                "The worst first. A wide interval means too few shared items to tell." + some,
-            ),
-            figure(
-                drawn,
-                "confidence",
-                "Stated against earned confidence",
-                f"{len(over):,} of {len(known):,} annotators are surer than their peers bear "
-                "out: they lie below the dashed line. Peers err too, so compare people with "
-                "each other rather than with the line.",
-            ),
-            class_="two",
-        ),
-        tag("p", sure, class_="note") if sure else None,
-        figure(
-            drawn,
-            "pairs",
-            "Who agrees with whom",
-            "How often two people say the same of items they share: the stronger the colour, the "
-            "more often. A pale row is somebody who sees things differently." + busy,
-            square(pairs["annotators"], pairs["agreement"], "Annotator") if pairs else None,
-            heat_key(
-                max((x for row in pairs["agreement"] for x in row if x), default=1.0),
-                "no shared items",
-                "the same person",
-            )
-            if pairs
-            else None,
-        ),
+        tag("div", _how_often_right(rows, drawn), _too_sure(known, drawn), class_="two"),
+        tag("p", not_compared, class_="note") if not_compared else None,
+        _who_agrees(people, drawn),
         _over_time(rows),
         tag("h3", "Everybody"),
         tag(
@@ -90,6 +51,50 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         tag("div", id="annotators-table"),
         notes(people["notes"]),
     ]
+
+
+def _how_often_right(rows: list[Person], drawn: set[str]) -> Any:
+    half = MOST_RANKED // 2
+    some = f" The {half} worst and the {half} best are drawn." if len(rows) > MOST_RANKED else ""
+    return figure(
+        drawn,
+        "ranked",
+        "How often people are right",
+        "The worst first. A wide interval means too few shared items to tell." + some,
+    )
+
+
+def _too_sure(overconfidence: list[float], drawn: set[str]) -> Any:
+    over = sum(x > 0 for x in overconfidence)
+    return figure(
+        drawn,
+        "confidence",
+        "Stated against earned confidence",
+        f"{over:,} of {len(overconfidence):,} annotators are surer than their peers bear out: they "
+        "lie below the dashed line. Peers err too, so compare people with each other rather than "
+        "with the line.",
+    )
+
+
+def _who_agrees(people: People, drawn: set[str]) -> Any:
+    pairs = people["pairs"]
+    busy, cells, key = "", None, None
+    if pairs:
+        names, shares = pairs["annotators"], pairs["agreement"]
+        if pairs["total"] > len(names):
+            busy = f" The {len(names)} busiest of {pairs['total']:,} are drawn."
+        cells = square(names, shares, "Annotator")
+        most = max((x for row in shares for x in row if x), default=1.0)
+        key = heat_key(most, "no shared items", "the same person")
+    return figure(
+        drawn,
+        "pairs",
+        "Who agrees with whom",
+        "How often two people say the same of items they share: the stronger the colour, the "
+        "more often. A pale row is somebody who sees things differently." + busy,
+        cells,
+        key,
+    )
 
 
 def _over_time(rows: list[Person]) -> Any:

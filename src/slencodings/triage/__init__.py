@@ -5,7 +5,8 @@ again.
 """
 
 from slencodings.triage.assign import Assignment, assign
+from slencodings.triage.pairs import triage_pairs
 from slencodings.triage.status import reasons, status
 from slencodings.triage.triage import Triage, triage
 
-__all__ = ["Assignment", "Triage", "assign", "reasons", "status", "triage"]
+__all__ = ["Assignment", "Triage", "assign", "reasons", "status", "triage", "triage_pairs"]

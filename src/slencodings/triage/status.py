@@ -54,7 +54,7 @@ def status(
     >>> status(weighed).tolist(), status(weighed, least_probability=0.6).tolist()
     (['settled', 'conflict', 'few'], ['settled', 'conflict', 'settled'])
     """
-    _check(least_votes, least_probability, conflict)
+    check_limits(least_votes, least_probability, conflict)
     n, p = weighed.evidence.n, likeliest(weighed)
     settled = (n >= least_votes) & (p >= least_probability)
     # One annotation may be shared out over labels, which is no conflict of anybody with anybody.
@@ -131,7 +131,8 @@ def _share(p: float, bound: float | None = None) -> str:
     return text.removeprefix("0")
 
 
-def _check(least_votes: int, least_probability: float, conflict: float) -> None:
+def check_limits(least_votes: int, least_probability: float, conflict: float) -> None:
+    """Refuse limits that no item can be held against."""
     if operator.index(least_votes) < 1:
         raise ValueError(f"`least_votes` must be 1 or more; {least_votes} came. 2 is usual.")
     # Written so that NaN fails it.

@@ -206,10 +206,10 @@ def triage(
         conflict=conflict,
     )
     outlook = look_ahead(a, weighed)
-    price = None if costs is None else _prices(a, costs)
+    price = None if costs is None else prices(a, costs)
     value = outlook.value if a.named else np.zeros(M)
     cheapest = 1.0 if price is None else float(np.min(price[value > 0], initial=np.inf))
-    affordable = int(min(_check_budget(budget) // cheapest, N * MOST_EACH))
+    affordable = int(min(check_budget(budget) // cheapest, N * MOST_EACH))
     free = not_yet(value, *pairs(a), N)
     most = np.full(N, MOST_EACH) if newcomers and price is None else free
     planned = plan(outlook, affordable, most)
@@ -217,7 +217,7 @@ def triage(
     per_cost = value if price is None else value / price
     given = assign(a, planned.planned, value=per_cost, capacity=room)
     if price is not None:
-        given = _within(given, planned.gain / np.maximum(planned.planned, 1), price, budget)
+        given = within(given, planned.gain / np.maximum(planned.planned, 1), price, budget)
     elif not newcomers:
         given = given._replace(unassigned=np.zeros(N, dtype=np.intp))
     asked = np.bincount(given.item, minlength=N) + given.unassigned
@@ -246,7 +246,7 @@ def triage(
     )
 
 
-def _within(given: Assignment, gain: Floats, price: Floats, budget: float) -> Assignment:
+def within(given: Assignment, gain: Floats, price: Floats, budget: float) -> Assignment:
     """As many of the assigned annotations as the budget pays, most for the money first."""
     cost = price[given.annotator]
     order = np.argsort(-gain[given.item] / cost, kind="stable")
@@ -271,14 +271,15 @@ def _mends(outlook: Outlook, given: Assignment, asked: Codes) -> Floats:
     return mends
 
 
-def _check_budget(budget: float) -> float:
+def check_budget(budget: float) -> float:
+    """Refuse what cannot be spent."""
     # Written so that NaN fails it.
     if not 0 <= budget < np.inf:
         raise ValueError(f"`budget` must be a number of at least 0; {budget} came.")
     return budget
 
 
-def _prices(a: Annotations, costs: Mapping[Any, float]) -> Floats:
+def prices(a: Annotations, costs: Mapping[Any, float]) -> Floats:
     """What an annotation of each annotator costs, (M,)."""
     by_text = {str(name): cost for name, cost in costs.items()}
     names = [str(name) for name in a.annotators.tolist()]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Set
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted, sums_by
+from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
 from slencodings.opinion import Codes, Floats
-from slencodings.trust import worth
 from slencodings.trust.crowd import Crowd, People
-from slencodings.trust.truth import FOLDS, TruthModel, TruthOfOthers, learn_truth
-from slencodings.trust.worth import Learned, Objective, Parts, Ridge, Votes
+from slencodings.trust.fit_worth import Parts, learn_worth
+from slencodings.trust.habits import through_truth
+from slencodings.trust.truth import learn_truth
+from slencodings.trust.worth import ONE_COUNT, USUAL_WEIGHT, Ridge, Votes
 
 # Beyond these labels, or numbers in all confusions, what is said where a label is true is not
 # learned: there is too little to learn each from, and too much to hold.
@@ -24,11 +25,6 @@ MOST_LABELS, _MOST_CELLS = 100, 10_000_000
 MOST_MEANT = 30
 # Of more annotations a part is learned from, but about so many of each annotator.
 _MOST_TO_FIT, _PER_ANNOTATOR = 100_000, 100
-# More votes tell no more about what people say where a label is true.
-_ENOUGH_FOR_HABITS = 50_000
-# W of Dirichlets unless it is learned, and one count in units of it.
-_USUAL_WEIGHT = 2.0
-_ONE_COUNT = 1 / _USUAL_WEIGHT
 
 
 def learn_crowd(
@@ -93,7 +89,7 @@ def learn_crowd(
         model, truth = learn_truth(a, a.rows(some), rng, taught)
     votes = _votes(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
     if model is not None and truth is not None:
-        model, votes = _through_truth(model, truth, votes, rng)
+        model, votes = through_truth(model, truth, votes, rng)
     del truth  # the largest there is
     votes = votes.some(np.bincount(votes.item, minlength=len(a.items)) > 1)
     parts = Parts(
@@ -102,7 +98,7 @@ def learn_crowd(
         model is not None,
         model is not None and 1 < K <= MOST_MEANT,
     )
-    found = _learn_worth(votes, parts, ridge, like, rng, progress)
+    found = learn_worth(votes, parts, ridge, like, rng, progress)
     top = found.at.level.max()
     worths = np.exp(found.at.scale + found.at.annotator + top)
     L = len(levels)
@@ -115,10 +111,10 @@ def learn_crowd(
         share=np.exp(found.at.level - top)[:L],
         level_count=np.bincount(level, minlength=L)[:L],
         labels=a.labels,
-        base_rate=_base_rate(a.rows(scored_votes).sums().sum(axis=0)),
+        base_rate=base_rate_of(a.rows(scored_votes).sums().sum(axis=0)),
         meaning=found.at.meaning,
         through_truth=found.at.through_truth,
-        prior_weight=_USUAL_WEIGHT,
+        prior_weight=USUAL_WEIGHT,
         model=model,
         people=People(*np.zeros((3, len(a.annotators)))),
         ridge=found.ridge,
@@ -139,17 +135,17 @@ def count_each(annotations: Annotations) -> Crowd:
     a, M = annotations, len(annotations.annotators)
     crowd = Crowd(
         annotators=a.annotators,
-        worth=np.full(M, _ONE_COUNT),
+        worth=np.full(M, ONE_COUNT),
         count=np.bincount(a.annotator, minlength=M),
-        typical_worth=_ONE_COUNT,
+        typical_worth=ONE_COUNT,
         levels=np.zeros(0),
         share=np.zeros(0),
         level_count=np.zeros(0, dtype=np.intp),
         labels=a.labels,
-        base_rate=_base_rate(a.sums().sum(axis=0)),
+        base_rate=base_rate_of(a.sums().sum(axis=0)),
         meaning=None,
         through_truth=0.0,
-        prior_weight=_USUAL_WEIGHT,
+        prior_weight=USUAL_WEIGHT,
         model=None,
         people=People(*np.zeros((3, M))),
         ridge=Ridge(),
@@ -199,72 +195,9 @@ def _votes(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: in
         share=share,
         all_say=nothing,
         earlier_say=nothing,
-        base_rate=_base_rate(sums_by(label, share * counted[vote], K)),
+        base_rate=base_rate_of(sums_by(label, share * counted[vote], K)),
         sizes=(N, M, n_levels),
     )
-
-
-def _base_rate(given: Floats) -> Floats:
-    """How often labels are given; one annotation more, spread evenly, leaves none impossible."""
-    return (given + 1 / len(given)) / (given.sum() + 1)
-
-
-def _through_truth(
-    model: TruthModel, truth: TruthOfOthers, votes: Votes, rng: np.random.Generator
-) -> tuple[TruthModel, Votes]:
-    """What people say where a label is true, and what that says of each vote."""
-    v, n = votes.vote, np.bincount(votes.item, minlength=votes.sizes[0])
-    known = (n > 1)[votes.item[v]] & (votes.scored[v] > 0)
-    some = rng.random(votes.sizes[0]) < _ENOUGH_FOR_HABITS / max(len(v), 1)
-    known &= some[votes.item[v]]
-
-    def habits(of: NDArray[np.bool_]) -> Floats:
-        truths = [t[v[of]] for t in truth[:2]]
-        return _habits(model.crowd, truths, votes.label[of], votes.share[of])
-
-    # As the truth behind a vote, so what people say there comes from other items.
-    says = np.zeros((2, len(v)))
-    for f in range(FOLDS):
-        test = truth.fold[v] == f
-        H = habits(known & ~test)[:, votes.label[test]].T
-        says[:, test] = [np.einsum("bc,bc->b", t[v[test]], H) for t in truth[:2]]
-    return model._replace(habits=habits(known)), replace(
-        votes, all_say=says[0], earlier_say=says[1]
-    )
-
-
-class _Found(NamedTuple):
-    """What votes are worth, how it was held back, and how well it predicts."""
-
-    at: Learned
-    ridge: Ridge
-    losses: dict[str, float]
-    converged: bool
-
-
-def _learn_worth(
-    votes: Votes,
-    parts: Parts,
-    ridge: Ridge | None,
-    like: Crowd | None,
-    rng: np.random.Generator,
-    progress: Callable[[int, int], None] | None,
-) -> _Found:
-    if like is not None:
-        truth, meaning = like.through_truth > 0, like.votes_say_more
-        parts, ridge = parts._replace(truth=truth, meaning=meaning), like.ridge
-    pairs = worth.folds(votes, rng) if like is None else []
-    total = worth.trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
-    on_step = _counter(progress, worth.MOST * (total + len(votes.item)))
-    chosen = worth.choose(pairs, parts, ridge, on_step)
-    objective = Objective.of(votes, meaning=parts.meaning)
-    at, converged = worth.fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
-    plain = Learned(math.log(_ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
-    told = {"votes": plain, "learned": at}
-    scored = votes.scored > 0
-    losses = {name: float(np.mean(objective.losses(x)[scored])) for name, x in told.items()}
-    losses |= {} if math.isnan(chosen.loss) else {"held_out": chosen.loss}
-    return _Found(at, chosen.ridge, losses, converged)
 
 
 def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_]:
@@ -313,25 +246,6 @@ def _levels(a: Annotations, most: int) -> tuple[Floats, Codes]:
     return levels, np.searchsorted((levels[1:] + levels[:-1]) / 2, x)
 
 
-def _habits(expected: Floats, truths: list[Floats], label: Codes, share: Floats) -> Floats:
-    """What people say (column) where the others on an item point to a truth (row), by EM.
-
-    It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones.
-    """
-    K, habits = len(expected), expected
-    for _ in range(100):
-        counts = expected.copy()
-        for truth in truths:
-            joint = truth * habits[:, label].T
-            joint *= (share / np.sum(joint, axis=1) / len(truths))[:, None]
-            counts += np.stack([np.bincount(label, column, K) for column in joint.T])
-        new = counts / np.sum(counts, axis=1, keepdims=True)
-        if np.max(np.abs(new - habits)) < 1e-6:
-            return new
-        habits = new
-    return habits
-
-
 def _prior_weight(
     crowd: Crowd, s: Annotations, scored: NDArray[np.bool_], rng: np.random.Generator
 ) -> float:
@@ -359,7 +273,7 @@ def _prior_weight(
         A, alpha = math.exp(log_weight) / u, math.exp(log_weight) * share
         each = np.sum(gammaln(A + total) - gammaln(A))
         each -= np.sum(gammaln(alpha + votes) - gammaln(alpha))
-        return float(each) + (log_weight - math.log(_USUAL_WEIGHT)) ** 2 / 2
+        return float(each) + (log_weight - math.log(USUAL_WEIGHT)) ** 2 / 2
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
 
@@ -377,16 +291,3 @@ def _people(crowd: Crowd, a: Annotations) -> People:
         sums_by(a.annotator, right * (1 - right), M),
         sums_by(a.annotator, a.y @ usual if a.soft else usual[a.y], M) / n,
     )
-
-
-def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
-    """What adds up how far it went and tells it."""
-    done = 0
-
-    def on_step(more: int) -> None:
-        nonlocal done
-        done += more
-        if progress is not None:
-            progress(done, total)
-
-    return on_step

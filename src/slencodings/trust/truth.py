@@ -9,7 +9,8 @@ import numpy as np
 from slencodings.aggregate import em, shrunk_dawid_skene
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.worth import ENOUGH, Groups
+from slencodings.trust.running_sums import Groups
+from slencodings.trust.worth import ENOUGH
 
 # How strongly confusions are shrunk to the crowd's, in annotations of each true label, and how
 # alike the errors of people on one item are; both are chosen on held-out votes.

@@ -14,7 +14,6 @@ holds for many annotations and for few.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,16 +22,15 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import sums_by
 from slencodings.opinion import Codes, Floats
+from slencodings.trust.running_sums import Groups
 
-# Worth is learned up to ten thousandfold, its parts up to a hundredfold.
-_SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
-# More annotations than these choose no better strength of the ridges, nor do more digits.
-ENOUGH, _ROUGHLY = 20_000, 1e-6
-_GRID = (0.1, 1.0, 10.0)
-# Iterations of a fit.
-MOST = 500
 # A vote for a label is expected to be for that label again, so often.
 _SAME = 0.9
+# More annotations than these choose no better strength of what is shrunk.
+ENOUGH = 20_000
+# W of Dirichlets unless it is learned, and one count in units of it.
+USUAL_WEIGHT = 2.0
+ONE_COUNT = 1 / USUAL_WEIGHT
 
 
 class Ridge(NamedTuple):
@@ -47,62 +45,6 @@ class Ridge(NamedTuple):
     scale: float = 1.0
     truth: float = 0.1
     meaning: float = 0.1
-
-
-class Groups(NamedTuple):
-    """Elements in groups that have an order: each can add up those before and after it.
-
-    Attributes
-    ----------
-    order : (B,), the elements sorted by group, and by time within; None if they are already
-    first, last : (B,), where the group of each sorted element begins and ends
-    """
-
-    order: Codes | None
-    first: Codes
-    last: Codes
-
-    @classmethod
-    def of(cls, group: Codes) -> Groups:
-        """Elements that come in the order of time, whatever the order of their groups."""
-        sorted_already = bool(np.all(group[1:] >= group[:-1]))
-        order = None if sorted_already else np.argsort(group, kind="stable")
-        g = group if order is None else group[order]
-        new = np.flatnonzero(np.r_[True, g[1:] != g[:-1]]) if len(g) else np.zeros(0, np.intp)
-        size = np.diff(np.r_[new, len(g)])
-        return cls(order, np.repeat(new, size), np.repeat(new + size - 1, size))
-
-    def before_and_after(self, value: Floats) -> tuple[Floats, Floats]:
-        """For each element, the sums of those before it and after it in its group.
-
-        The values are (B,), or several for each element, (B, K).
-        """
-        x, upto = self._added_up(value)
-        without = upto - x
-        return self._back(without - without[self.first]), self._back(upto[self.last] - upto)
-
-    def after(self, value: Floats) -> Floats:
-        """For each element, the sum of those after it in its group."""
-        _, upto = self._added_up(value)
-        return self._back(upto[self.last] - upto)
-
-    def others(self, value: Floats) -> Floats:
-        """For each element, the sum of all others in its group."""
-        x, upto = self._added_up(value)
-        before = upto - x
-        return self._back(upto[self.last] - before[self.first] - x)
-
-    def _added_up(self, value: Floats) -> tuple[Floats, Floats]:
-        x = value if self.order is None else value[self.order]
-        return x, np.cumsum(x, axis=0)
-
-    def _back(self, value: Floats) -> Floats:
-        """From the sorted order to that of the elements."""
-        if self.order is None:
-            return value
-        back = np.empty(value.shape)
-        back[self.order] = value
-        return back
 
 
 @dataclass(frozen=True)
@@ -338,133 +280,3 @@ class Objective:
 def _dot(x: Floats, y: Floats) -> float:
     """As x @ y, without the threads of BLAS, which spin on a busy machine."""
     return float(np.einsum("q,q->", x, y))
-
-
-class Parts(NamedTuple):
-    """Which parts are learned."""
-
-    annotator: bool = True
-    level: bool = True
-    truth: bool = True
-    meaning: bool = True
-
-
-def fit(
-    objective: Objective,
-    parts: Parts,
-    ridge: Ridge,
-    start: Learned | None = None,
-    tol: float = 1e-8,
-    on_step: Callable[[int], None] = lambda rows: None,
-) -> tuple[Learned, bool]:
-    """Minimise the objective by L-BFGS-B; and whether it converged.
-
-    It starts from worth 1, read as truth by half, from votes that mean what is expected, and ends
-    where a step gains less than `tol`.
-    """
-    from scipy.optimize import minimize
-
-    (_, M, L), K = objective.votes.sizes, len(objective.votes.base_rate)
-    R, n_meant = len(objective.votes.item), K**2 if parts.meaning else 0
-    free = np.r_[True, np.full(M, parts.annotator), np.full(L, parts.level), parts.truth]
-    free = np.r_[free, np.full(n_meant, True)]
-    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf, np.zeros(n_meant)]
-    x = still.copy() if start is None else _pack(start)
-
-    def unpack(free_values: Floats) -> Learned:
-        full = still.copy()
-        full[free] = free_values
-        worth, logit, apart = np.split(full, [1 + M + L, 2 + M + L])
-        meant = apart.reshape(K, K) if parts.meaning else None
-        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit[0]), meant)
-
-    def value(free_values: Floats) -> tuple[float, Floats]:
-        loss, gradient = objective(unpack(free_values), ridge)
-        return loss, _pack(gradient)[free]
-
-    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT, np.full(n_meant, _PART)][free]
-    found = minimize(
-        value,
-        x[free],
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.stack([-bound, bound], axis=1),
-        callback=lambda x: on_step(R),
-        options={"maxiter": MOST, "ftol": tol, "gtol": 1e-6},
-    )
-    on_step((MOST - int(found.nit)) * R)
-    return unpack(found.x), bool(found.success)
-
-
-def _pack(at: Learned) -> Floats:
-    apart = np.zeros(0) if at.apart is None else at.apart.ravel()
-    return np.r_[at.scale, at.annotator, at.level, at.logit, apart]
-
-
-def folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tuple[Votes, Votes]]:
-    """Votes to learn from and votes of other items to predict; each item is predicted once."""
-    N, R = votes.sizes[0], len(votes.item)
-    fold = rng.permutation(N) % n_folds
-    if R > ENOUGH:
-        votes = votes.some(rng.random(N) < ENOUGH / R)
-        fold = fold[: votes.sizes[0]]
-    pairs = [(votes.some(fold != f), votes.some(fold == f)) for f in range(n_folds)]
-    return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
-
-
-def trials(parts: Parts, ridge: Ridge | None) -> int:
-    """How many fits on each of the folds `choose` needs."""
-    strengths = (len(_GRID) - 1) * (parts.annotator + parts.level) if ridge is None else 0
-    return 1 + parts.truth + parts.meaning + strengths
-
-
-class Chosen(NamedTuple):
-    """The ridges and parts under which held-out items are predicted best, and how well."""
-
-    ridge: Ridge
-    parts: Parts
-    loss: float
-
-
-def choose(
-    pairs: list[tuple[Votes, Votes]],
-    parts: Parts,
-    ridge: Ridge | None = None,
-    on_step: Callable[[int], None] = lambda rows: None,
-) -> Chosen:
-    """Choose what predicts held-out items best: what votes are read as, then the ridges.
-
-    `pairs` are `folds`: what is predicted, with what the others taught.
-    """
-    both = [tuple(Objective.of(v, meaning=parts.meaning) for v in pair) for pair in pairs]
-    starts: list[Learned | None] = [None] * len(pairs)
-
-    def held_out(tried: Chosen) -> Chosen:
-        total: list[Floats] = []
-        for f, (train, test) in enumerate(both):
-            at, _ = fit(train, tried.parts, tried.ridge, starts[f], _ROUGHLY, on_step)
-            starts[f] = at
-            total.append(test.losses(at)[test.votes.scored > 0])
-        return tried._replace(loss=float(np.mean(np.concatenate(total))))
-
-    best = Chosen(ridge or Ridge(), parts, math.nan)
-    if not pairs:
-        return best
-    best = held_out(best)
-    for name in ("truth", "meaning"):
-        if getattr(parts, name):
-            starts = [None] * len(pairs)
-            without = held_out(best._replace(parts=best.parts._replace(**{name: False})))
-            best = min(best, without, key=_loss)
-    starts = [None] * len(pairs)
-    if ridge is None:
-        for name in ("annotator", "level"):
-            if getattr(parts, name):
-                others = [s for s in _GRID if s != getattr(best.ridge, name)]
-                tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in others]
-                best = min([best, *map(held_out, tried)], key=_loss)
-    return best
-
-
-def _loss(chosen: Chosen) -> float:
-    return chosen.loss

@@ -30,7 +30,7 @@ class Export(NamedTuple):
     ----------
     tool : the tool and dialect, such as "label-studio json"
     columns : equally long lists by name: item, label, and where the tool tells them annotator,
-        confidence, and question (the label that a yes or no is about)
+        confidence, question (the label that a yes or no is about) and time
     notes : what was left out or taken for something, in words
     """
 
@@ -56,6 +56,7 @@ class Answer(NamedTuple):
     kind : "choice", or what was given instead of one: "spans", "free text", "a ranking",
         "confidence" in another answer
     failed : whether it was asked for in vain: it is no vote, and its item stays
+    time : when it was given, as the tool writes it
     """
 
     annotation: Hashable
@@ -67,6 +68,7 @@ class Answer(NamedTuple):
     several: bool | None = False
     kind: str = "choice"
     failed: bool = False
+    time: str | None = None
 
 
 class Reader(NamedTuple):
@@ -180,6 +182,8 @@ def tabulate(
     for other in (n for n, kind in kinds.items() if kind == BY_TOKENS and n != sure):
         told = {a.annotation: _number(a.labels[0]) for a in asked[other] if a.labels}
         columns[other] = [told.get(row.answer.annotation) for row in rows]
+    if any(row.answer.time is not None for row in rows):
+        columns["time"] = [row.answer.time for row in rows]
     if several and label is None:
         columns["question"] = [row.question for row in rows]
     return export(tool, columns, notes, who)

@@ -53,6 +53,12 @@ def person(value: Json, where: str) -> Name | None:
     return None if is_nothing(value) else identity(value, "an annotator's name", where)
 
 
+def moment(value: Json) -> str | None:
+    """When something was said, as it was written; None where the tool does not tell."""
+    known = isinstance(value, str | int | float) and not is_nothing(value)
+    return str(value) if known else None
+
+
 def split_cell(cell: str, separator: str | None = None) -> list[str]:
     """The labels in a cell: of a JSON list, or between separators.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
-from slencodings.files.exports.fields import as_object, identity, list_in, object_in, person
+from slencodings.files.exports.fields import as_object, identity, list_in, moment, object_in, person
 from slencodings.files.exports.load import Json, Name, Object, Record
 from slencodings.files.exports.memory import as_python
 from slencodings.opinion import Opinion
@@ -114,12 +114,13 @@ def _results(annotation: Object, key: tuple[str, int], item: Name, where: str) -
         if kind in NUMBERS:
             kinds.setdefault(name, "number")
         found.setdefault(name, []).extend(chosen(given, where, name))
+    time = moment(annotation.get("created_at"))
     for name in dict.fromkeys([*found, *kinds]):
         labels = tuple(dict.fromkeys(found.get(name, ())))
         kind = kinds.get(name, "choice")
         several = False if kind == "number" else None
         kind = "choice" if kind == "number" else kind
-        yield Answer(key, name, item, who, labels, None, several, kind)
+        yield Answer(key, name, item, who, labels, None, several, kind, time=time)
 
 
 def _path(steps: Json) -> Json:
@@ -145,12 +146,12 @@ def _flat(records: Iterable[Record], left_out: Counter[str], item: str | None) -
         names = list(row)
         start, end = (names.index(n) if n in row else -1 for n in ("id", "annotator"))
         known = names[: start + 1] if 0 <= start < end else []
-        answered = 0
+        answered, time = 0, moment(row.get("created_at"))
         for question in (n for n in names if n not in (*known, *ABOUT, item)):
             labels, several, kind = _cell(row[question], where, question)
             if labels or kind != "choice":
                 answered += 1
-                yield Answer(where, question, name, who, labels, None, several, kind)
+                yield Answer(where, question, name, who, labels, None, several, kind, time=time)
         left_out["records without answers"] += not answered
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer
-from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in
+from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, moment
 from slencodings.files.exports.judges import FAILED, as_label, sureness
 from slencodings.files.exports.load import Json, Name, Object, Record
 
@@ -66,7 +66,8 @@ def _score(row: Object, where: str, left_out: Counter[str], item: str | None) ->
     metadata = row.get("metadata")
     told: Object = metadata if isinstance(metadata, dict) else {}
     judge = _judge(row, told, question, where)
-    yield Answer(where, question, name, judge, (label,))
+    time = moment(row.get("timestamp"))
+    yield Answer(where, question, name, judge, (label,), time=time)
     if not is_nothing(told.get("confidence")):
         yield from sureness({"confidence": told["confidence"]}, where, name, judge)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
-from slencodings.files.exports.fields import identity, list_in, object_in, person
+from slencodings.files.exports.fields import identity, list_in, moment, object_in, person
 from slencodings.files.exports.load import Json, Name, Object, Record, shown
 
 MARKS = {"_input_hash", "answer"}
@@ -27,7 +27,7 @@ def _answers(
         known = next((x for x in found if x is not None), None)
         name = identity(known, item or "_input_hash", where, hint)
         who = person(task.get("_annotator_id") or task.get("_session_id"), where)
-        answer = task.get("answer")
+        answer, time = task.get("answer"), moment(task.get("_timestamp"))
         if answer not in ("accept", "reject"):
             left_out[f"answers {shown(answer)}"] += 1
         elif "options" in task or "accept" in task:
@@ -38,10 +38,10 @@ def _answers(
             style = object_in(task, "config", where).get("choice_style")
             several = None if style is None else style != "single"
             labels = chosen(task.get("accept"), where, "accept")
-            yield Answer(where, "choice", name, who, labels, options or None, several)
+            yield Answer(where, "choice", name, who, labels, options or None, several, time=time)
         elif isinstance(label := task.get("label"), str):
             labels = (label,) if answer == "accept" else ()
-            yield Answer(where, "label", name, who, labels, (label,), True)
+            yield Answer(where, "label", name, who, labels, (label,), True, time=time)
         else:
             kind = "spans" if "spans" in task else "free text"
             question = str(task.get("_view_id") or kind)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
-from slencodings.files.exports.fields import is_nothing, person
+from slencodings.files.exports.fields import is_nothing, moment, person
 from slencodings.files.exports.load import Object, Record
 from slencodings.files.exports.mturk import item_in
 
@@ -34,12 +34,13 @@ def _answers(
             continue
         name = item_in(row, item or _usual_item(row), where)
         who = person(row.get("ASSIGNMENT:worker_id"), where)
+        time = moment(row.get("ASSIGNMENT:submitted"))
         answered = False
         for column, value in row.items():
             question = column.removeprefix("OUTPUT:")
             if question != column and (labels := chosen(value, where, question)):
                 answered = True
-                yield Answer(where, question, name, who, labels)
+                yield Answer(where, question, name, who, labels, time=time)
         left_out["assignments without answers"] += not answered
 
 

@@ -1,0 +1,59 @@
+"""Messages of the library as the command line says them: parameters become options."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import re
+import shlex
+from typing import Any, cast
+
+# What a message may put behind a parameter: a word, a list, two ends, a number, or just `...`.
+_GIVEN = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|\([^)]*\)|True|-?\d+(?:\.\d+)?|\.\.\."""
+
+
+def in_options(message: str, command: Any) -> str:
+    """A library message with the parameters that a command has spelled as its options.
+
+    `missing` becomes --missing, missing='drop' --missing drop, labels=['a', 'b'] --labels a,b,
+    confidence_scale=(1, 5) --confidence-scale 1-5, again=True --again, and labels=[...] shows what
+    the help says of it, --labels A,B,...
+    """
+    given = [p for p in command.params if p.param_type_name == "option"]
+    options = {max(p.opts, key=len)[2:].replace("-", "_"): p for p in given}
+    options |= {p.name: p for p in given}
+    names = "|".join(options)
+
+    def as_typed(found: re.Match[str]) -> str:
+        option = options[found[1]]
+        name = max(option.opts, key=len)
+        try:
+            given = _typed(ast.literal_eval(found[2]), option) if found[2] else ""
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return found[0]  # Words of the data, which only look like a parameter.
+        return f"{name} {given}".rstrip()
+
+    message = re.sub(rf"`({names})`()", as_typed, message)
+    return re.sub(rf"\b({names})=({_GIVEN})", as_typed, message)
+
+
+def spelled(parameter: str) -> str:
+    """A parameter as an option."""
+    return "--" + parameter.replace("_", "-")
+
+
+def _typed(value: Any, option: Any) -> str:
+    """A value of Python as it is typed after an option."""
+    if value is True:
+        return ""
+    if value in (..., [...]):
+        return option.metavar
+    if isinstance(value, tuple):
+        return "-".join(f"{end:g}" for end in cast("tuple[float, ...]", value))
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+    typed = ["..." if word is ... else str(word) for word in listed]
+    # What has a comma itself stands in double quotes, as `words` reads it.
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(typed)
+    return shlex.quote(line.getvalue())

@@ -1,0 +1,114 @@
+"""What verbs that look at a whole crowd share: how it is read, and how rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from slencodings.cli import options as o
+from slencodings.cli.command import as_command, parameters
+from slencodings.cli.words import words
+from slencodings.progress import Progress, Say, notes
+
+if TYPE_CHECKING:
+    from slencodings.files.crowd import Crowd
+    from slencodings.files.write import Row
+    from slencodings.kinds.pairs import Pairs
+    from slencodings.tables.roles import Reading
+
+
+class Found(NamedTuple):
+    """What a verb found: rows for a file, how they were made, and how to show them to people."""
+
+    rows: Sequence[Row]
+    about: Row
+    show: Callable[[], None]
+
+
+class Read(NamedTuple):
+    """Reads the crowd when called, and what to tell people."""
+
+    source: list[str]
+    crowd: Callable[..., Crowd]
+    comparisons: Callable[[list[str]], Pairs]
+    say: Say
+    progress: Progress
+
+    def __call__(
+        self,
+        gold: str | None = None,
+        show: Sequence[str] = (),
+        scored: str | None = None,
+        group: str | None = None,
+        time: str | bool = False,
+        sources: Sequence[str] | None = None,
+        learned: bool = True,
+    ) -> Crowd:
+        """What the file tells, as `read_crowd` does."""
+        return self.crowd(
+            gold=gold,
+            show=show,
+            scored=scored,
+            group=group,
+            time=time,
+            sources=sources,
+            learned=learned,
+        )
+
+    def pairs(self, columns: str, others: Mapping[str, object]) -> Pairs:
+        """What a file of comparisons tells; `others` are options that make no sense of pairs."""
+        for option, value in others.items():
+            if value:
+                raise typer.BadParameter(
+                    "it is not for `--pairwise`. Leave one of them out.", param_hint=option
+                )
+        return self.comparisons(words(columns) or [])
+
+
+def _options(
+    source: o.In,
+    output: o.RowsOut = None,
+    csv_style: o.Style = "plain",
+    *,
+    reading: Reading,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """The options of all verbs, for `on_a_crowd`."""
+
+
+def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
+    """A command from a verb: with the options by which a crowd is read, and its rows written.
+
+    A verb that has an `output` of its own writes that itself.
+    """
+    _, *own = parameters(verb)
+    names = {p.name for p in own}
+    names |= {"csv_style"} if "output" in names else set[str]()
+    *shared, quiet, verbose = (p for p in parameters(_options) if p.name not in names)
+
+    def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
+        from slencodings.annotations import counted
+        from slencodings.files.crowd import read_crowd
+        from slencodings.files.pairs import read_pairs
+        from slencodings.files.write import check_rows_target, write_rows
+
+        output = None if "output" in names else given.pop("output")
+        style = given.pop("csv_style", "plain")
+        if output is not None:
+            check_rows_target(output, source, style)
+        with notes(quiet) as (say, progress):
+            crowd = partial(read_crowd, source, reading, say=say, progress=progress)
+            pairs = partial(read_pairs, source, reading=reading, say=say)
+            found = verb(Read(source, crowd, pairs, say, progress), **given)
+            if output is not None:
+                write_rows(found.rows, output, found.about, style)
+                if output != "-":
+                    say("wrote", f"{output}: {counted(len(found.rows), 'row')}")
+        if output is None:
+            found.show()
+
+    return as_command(verb, run, [*shared, *own, quiet, verbose])

@@ -1,0 +1,199 @@
+"""What votes are worth, learned: parts and ridges chosen on held-out items, then a fit to all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from slencodings.opinion import Floats
+from slencodings.trust.crowd import Crowd
+from slencodings.trust.worth import ENOUGH, ONE_COUNT, Learned, Objective, Ridge, Votes
+
+# Worth is learned up to ten thousandfold, its parts up to a hundredfold.
+_SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
+# More digits than these choose no better strength of the ridges.
+_ROUGHLY = 1e-6
+_GRID = (0.1, 1.0, 10.0)
+# Iterations of a fit.
+_MOST_STEPS = 500
+
+
+class Parts(NamedTuple):
+    """Which parts are learned."""
+
+    annotator: bool = True
+    level: bool = True
+    truth: bool = True
+    meaning: bool = True
+
+
+class LearnedWorth(NamedTuple):
+    """What votes are worth, how it was held back, and how well it predicts."""
+
+    at: Learned
+    ridge: Ridge
+    losses: dict[str, float]
+    converged: bool
+
+
+def learn_worth(
+    votes: Votes,
+    parts: Parts,
+    ridge: Ridge | None,
+    like: Crowd | None,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] | None,
+) -> LearnedWorth:
+    """What votes are worth; what was chosen for a crowd that they are `like` is taken."""
+    if like is not None:
+        truth, meaning = like.through_truth > 0, like.votes_say_more
+        parts, ridge = parts._replace(truth=truth, meaning=meaning), like.ridge
+    pairs = _folds(votes, rng) if like is None else []
+    total = _trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
+    on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
+    chosen = _choose(pairs, parts, ridge, on_step)
+    objective = Objective.of(votes, meaning=parts.meaning)
+    at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
+    plain = Learned(math.log(ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
+    compared = {"votes": plain, "learned": at}
+    scored = votes.scored > 0
+    losses = {name: float(np.mean(objective.losses(x)[scored])) for name, x in compared.items()}
+    losses |= {} if math.isnan(chosen.loss) else {"held_out": chosen.loss}
+    return LearnedWorth(at, chosen.ridge, losses, converged)
+
+
+def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
+    """What adds up how far it went and tells it."""
+    done = 0
+
+    def on_step(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    return on_step
+
+
+def _folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tuple[Votes, Votes]]:
+    """Votes to learn from and votes of other items to predict; each item is predicted once."""
+    N, R = votes.sizes[0], len(votes.item)
+    fold = rng.permutation(N) % n_folds
+    if R > ENOUGH:
+        votes = votes.some(rng.random(N) < ENOUGH / R)
+        fold = fold[: votes.sizes[0]]
+    pairs = [(votes.some(fold != f), votes.some(fold == f)) for f in range(n_folds)]
+    return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
+
+
+def _trials(parts: Parts, ridge: Ridge | None) -> int:
+    """How many fits on each of the folds `_choose` needs."""
+    strengths = (len(_GRID) - 1) * (parts.annotator + parts.level) if ridge is None else 0
+    return 1 + parts.truth + parts.meaning + strengths
+
+
+class Chosen(NamedTuple):
+    """The ridges and parts under which held-out items are predicted best, and how well."""
+
+    ridge: Ridge
+    parts: Parts
+    loss: float
+
+
+def _choose(
+    pairs: list[tuple[Votes, Votes]],
+    parts: Parts,
+    ridge: Ridge | None = None,
+    on_step: Callable[[int], None] = lambda rows: None,
+) -> Chosen:
+    """Choose what predicts held-out items best: what votes are read as, then the ridges.
+
+    `pairs` are `_folds`: what is predicted, with what the others taught.
+    """
+    both = [tuple(Objective.of(v, meaning=parts.meaning) for v in pair) for pair in pairs]
+    starts: list[Learned | None] = [None] * len(pairs)
+
+    def held_out(tried: Chosen) -> Chosen:
+        total: list[Floats] = []
+        for f, (train, test) in enumerate(both):
+            at, _ = _fit(train, tried.parts, tried.ridge, starts[f], _ROUGHLY, on_step)
+            starts[f] = at
+            total.append(test.losses(at)[test.votes.scored > 0])
+        return tried._replace(loss=float(np.mean(np.concatenate(total))))
+
+    best = Chosen(ridge or Ridge(), parts, math.nan)
+    if not pairs:
+        return best
+    best = held_out(best)
+    for name in ("truth", "meaning"):
+        if getattr(parts, name):
+            starts = [None] * len(pairs)
+            without = held_out(best._replace(parts=best.parts._replace(**{name: False})))
+            best = min(best, without, key=_loss)
+    starts = [None] * len(pairs)
+    if ridge is None:
+        for name in ("annotator", "level"):
+            if getattr(parts, name):
+                others = [s for s in _GRID if s != getattr(best.ridge, name)]
+                tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in others]
+                best = min([best, *map(held_out, tried)], key=_loss)
+    return best
+
+
+def _loss(chosen: Chosen) -> float:
+    return chosen.loss
+
+
+def _fit(
+    objective: Objective,
+    parts: Parts,
+    ridge: Ridge,
+    start: Learned | None = None,
+    tol: float = 1e-8,
+    on_step: Callable[[int], None] = lambda rows: None,
+) -> tuple[Learned, bool]:
+    """Minimise the objective by L-BFGS-B; and whether it converged.
+
+    It starts from worth 1, read as truth by half, from votes that mean what is expected, and ends
+    where a step gains less than `tol`.
+    """
+    from scipy.optimize import minimize
+
+    (_, M, L), K = objective.votes.sizes, len(objective.votes.base_rate)
+    R, n_meant = len(objective.votes.item), K**2 if parts.meaning else 0
+    free = np.r_[True, np.full(M, parts.annotator), np.full(L, parts.level), parts.truth]
+    free = np.r_[free, np.full(n_meant, True)]
+    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf, np.zeros(n_meant)]
+    x = still.copy() if start is None else _pack(start)
+
+    def unpack(free_values: Floats) -> Learned:
+        full = still.copy()
+        full[free] = free_values
+        worth, logit, apart = np.split(full, [1 + M + L, 2 + M + L])
+        meant = apart.reshape(K, K) if parts.meaning else None
+        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit[0]), meant)
+
+    def value(free_values: Floats) -> tuple[float, Floats]:
+        loss, gradient = objective(unpack(free_values), ridge)
+        return loss, _pack(gradient)[free]
+
+    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT, np.full(n_meant, _PART)][free]
+    found = minimize(
+        value,
+        x[free],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=np.stack([-bound, bound], axis=1),
+        callback=lambda x: on_step(R),
+        options={"maxiter": _MOST_STEPS, "ftol": tol, "gtol": 1e-6},
+    )
+    on_step((_MOST_STEPS - int(found.nit)) * R)
+    return unpack(found.x), bool(found.success)
+
+
+def _pack(at: Learned) -> Floats:
+    apart = np.zeros(0) if at.apart is None else at.apart.ravel()
+    return np.r_[at.scale, at.annotator, at.level, at.logit, apart]
