@@ -102,13 +102,13 @@ HOUSE = [
             "people",
             "report/",
             "a crowd as one page to look at",
-            "aggregate annotations annotators evaluation files metrics opinion triage trust",
+            "aggregate annotations annotators evaluation files kinds metrics opinion triage trust",
         ),
         (
             "people",
             "cli/",
             "the command `sle`, one file a kind of verb",
-            "aggregate annotations annotators choices datasets evaluation files kinds opinion "
+            "aggregate annotations annotators choices datasets evaluation files opinion "
             "panel progress report tables torch triage trust",
         ),
     ]

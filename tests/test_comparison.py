@@ -306,7 +306,7 @@ def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows
         "alone": make([0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 2, 3], [0, 0, 1, 0, 1, 0]),
     }
     for case, a in cases.items():
-        found = compare(a, bootstrap=10)
+        found = compare(a, bootstrap=10, folds=2)
         assert len(found.rows) == len(methods_for(a)) + 1, case
         assert all(row["votes"] >= 0 for row in found.rows), case
         assert str(found).count("\n") > len(found.rows)
@@ -520,7 +520,7 @@ def test_rte_comes_out_as_in_the_trial():
     c = real(rte)
     names = ["SLE, one count each", "SLE, kappa", "Dawid-Skene", "MACE"]
     names += ["learned crowd"]
-    found = compare(c.annotations, gold=c.gold, methods=names)
+    found = compare(c.annotations, gold=c.gold, methods=names, bootstrap=10)
     by_name = {row["method"]: row for row in rows_of(found)}
     trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595}
     for name, loss in {**trial, "Dawid-Skene": 0.567}.items():

@@ -230,6 +230,8 @@ def test_metrics_are_those_of_the_projected_probability():
     assert got["accuracy"] == pytest.approx(np.mean(hits))
     assert 0 < got["accuracy"] < 1
     assert got["jsd"] == pytest.approx(sle.metrics.jsd(truth, guess.probability).mean(), abs=1e-6)
+    each = -np.sum(truth * np.log(guess.probability.numpy()), axis=-1)
+    assert got["vote_log_loss"] == pytest.approx(float(each.mean()), abs=1e-6)
     similar = sle.metrics.entropy_similarity(truth, guess.probability)
     assert got["entropy_similarity"] == pytest.approx(similar, abs=1e-6)
     assert got["uncertainty"] == pytest.approx(float(guess.uncertainty.mean()), abs=1e-6)
@@ -279,6 +281,19 @@ def test_the_trainer_learns_which_texts_are_disputed(tmp_path):
     u = opinion_from_logits(torch.as_tensor(logits)).uncertainty.numpy()
     disputed = unpack(labels).uncertainty > 0.5
     assert u[disputed].mean() > u[~disputed].mean() + 0.2
+
+
+def test_the_trainer_keeps_the_epoch_that_predicts_votes_best(tmp_path):
+    votes = {"metric_for_best_model": "vote_log_loss", "greater_is_better": False}
+    each = {"eval_strategy": "epoch", "save_strategy": "epoch", "load_best_model_at_end": True}
+    # Steps so large that later epochs are not the best.
+    how = {"num_train_epochs": 4, "learning_rate": 0.3, **votes, **each}
+    trainer: Any = trainer_for(text_model(), texts(n=32), tmp_path, **how)
+    trainer.train()
+    losses = [row["eval_vote_log_loss"] for row in trainer.state.log_history if "eval_loss" in row]
+    assert len(losses) == 4
+    assert min(losses) < losses[-1]
+    assert trainer.evaluate()["eval_vote_log_loss"] == pytest.approx(min(losses))
 
 
 # A fresh model would not do: the Trainer restores by name, and some models (ViT among them) are

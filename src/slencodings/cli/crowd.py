@@ -243,6 +243,7 @@ def report(
     read: Read,
     *,
     output: c.PageOut,
+    pairwise: o.Pairwise = None,
     text: c.ItemText = None,
     show: c.ItemFields = None,
     gold: o.Gold = None,
@@ -256,13 +257,14 @@ def report(
     """Make one page to look at: what is known, whom to look at, what to do next.
 
     It is one file that opens from disk, needs no network and prints well. Without a column of
-    reliability, who is right is learned from the crowd.
+    reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
     from slencodings.report.page import make_page
 
     make_page(
         read,
         output,
+        pairwise=pairwise,
         text=text,
         show=show or [],
         gold=gold,

@@ -45,6 +45,7 @@ class Crowd(NamedTuple):
     sources : confidence of each annotation, (R,), by where it is from; None if not asked
     sets : where several labels could be chosen, which of the yes or no questions are about one
         item, (N,); None else
+    questions : the label that each of those asks, (N,)
     """
 
     annotations: Annotations
@@ -55,6 +56,7 @@ class Crowd(NamedTuple):
     times: NDArray[Any] | None = None
     sources: dict[str, Floats] | None = None
     sets: Codes | None = None
+    questions: list[str] | None = None
 
 
 def read_crowd(
@@ -114,6 +116,9 @@ def read_crowd(
                 a = read_annotations(_complete(rows, reading, say), reading)
             _tell(a, reading, found.name, say)
             more = Columns(table, asked.item, reading, a, say)
+            # A reader of exports says which label a yes or no is about.
+            several = QUESTION in found.known
+            sets, questions = sets_of_questions(more) if several else (None, None)
             return Crowd(
                 a,
                 truth=None if gold is None else read_gold(connection, folder, more, gold),
@@ -122,8 +127,8 @@ def read_crowd(
                 group=None if group is None else groups_of_annotators(more, group),
                 times=None if when is None else times_of(more, when, named=time is not True),
                 sources=None if sources is None else _sources(more, told),
-                # A reader of exports says which label a yes or no is about.
-                sets=sets_of_questions(more) if QUESTION in found.known else None,
+                sets=sets,
+                questions=questions,
             )
 
         return watch(connection, work, progress)

@@ -52,17 +52,15 @@ class Columns(NamedTuple):
             )
 
 
-def sets_of_questions(more: Columns) -> Codes | None:
-    """Which questions such as "7 / sports" are about the same item, (N,); None if none are."""
+def sets_of_questions(more: Columns) -> tuple[Codes, list[str]] | tuple[None, None]:
+    """Which questions such as "7 / sports" are about the same item, (N,), and what they ask."""
     if QUESTION not in more.table.names:
-        return None
+        return None, None
     rows = more.table.pick([str(more.reading.item), QUESTION], texts=[QUESTION])
-    asked = {
-        name: str(name).removesuffix(f" / {label}") for name, label in rows.distinct().fetchall()
-    }
-    return np.unique(
-        [asked[name] for name in more.annotations.items.tolist()], return_inverse=True
-    )[1]
+    label = {name: str(asked) for name, asked in rows.distinct().fetchall()}
+    names = more.annotations.items.tolist()
+    items = [str(name).removesuffix(f" / {label[name]}") for name in names]
+    return np.unique(items, return_inverse=True)[1], [label[name] for name in names]
 
 
 def groups_of_annotators(more: Columns, group: str) -> list[str | None]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 
 from slencodings.report.names import shown
-from slencodings.report.summary import Compared, Histogram, Labels, People, Person, Summary
+from slencodings.report.summary import (
+    Compared,
+    Histogram,
+    KindTable,
+    Labels,
+    People,
+    Person,
+    Summary,
+)
 from slencodings.report.vega import ON_AXES, Spec, chart, dots, heat, nominal, quantitative, tooltip
 
 # Annotators in the chart of who is right: all, or as many of the worst and the best.
@@ -32,8 +40,15 @@ def charts(found: Summary) -> dict[str, Spec]:
         "confidence": _confidence(people),
         "pairs": _pairs(people),
         "compared": _compared(found["compared"]),
+        **{part["name"]: _of_kind(part) for part in labels["kinds"]},
     }
     return {name: spec for name, spec in drawn.items() if spec is not None}
+
+
+def _of_kind(part: KindTable) -> Spec | None:
+    if not part["dots"]:
+        return None
+    return dots(list(part["dots"]), "annotator", part["axis"], {"zero": True}, 22)
 
 
 def ranked(rows: list[Person]) -> list[Person]:

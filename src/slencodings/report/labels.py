@@ -11,7 +11,7 @@ from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats, Opinion
 from slencodings.report.names import shown
-from slencodings.report.summary import Confused, ConfusedPair, Labels, Points
+from slencodings.report.summary import Confused, ConfusedPair, KindTable, Labels, Points
 from slencodings.report.without import likeliest, told_apart
 from slencodings.trust import Weighed
 
@@ -20,7 +20,9 @@ MOST_DRAWN, _MOST_NAMED, _MOST_POINTS = 15, 10, 2_000
 _LETTERS = 60
 
 
-def describe_labels(annotations: Annotations, weighed: Weighed, seed: int) -> Labels:
+def describe_labels(
+    annotations: Annotations, weighed: Weighed, seed: int, kinds: list[KindTable] | None = None
+) -> Labels:
     """Shares, confusion, and where the items lie between two or three labels."""
     a, K = annotations, len(annotations.labels)
     names = shown(a.labels.tolist(), _LETTERS)
@@ -47,6 +49,7 @@ def describe_labels(annotations: Annotations, weighed: Weighed, seed: int) -> La
         "drawn": drawn.tolist(),
         "confused": confused,
         "points": _points(weighed.votes, seed) if K in (2, 3) else None,
+        "kinds": kinds or [],
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slencodings.files.write import check_place, replacing
+from slencodings.report.pairs import render_pairs, summarise_pairs
 from slencodings.report.render import chart_library, render
 from slencodings.report.summarise import summarise
 
@@ -19,6 +20,7 @@ def make_page(
     read: Read,
     page: str,
     *,
+    pairwise: str | None = None,
     text: str | None,
     show: Sequence[str],
     gold: str | None,
@@ -30,6 +32,20 @@ def make_page(
     """Read a crowd and write the page about it; `settings` go to `summarise`."""
     check_page(page, read.source)
     chart_library()
+    name = ", ".join("standard input" if name == "-" else name for name in read.source)
+
+    def tell(what: str, done: int, total: int) -> None:
+        read.progress(what, done, total, "steps")
+
+    if pairwise is not None:
+        others = {"--text": text, "--show": show, "--gold": gold, "--time": time}
+        pairs = read.pairs(pairwise, others | {"--scored": scored})
+        made = {"command": command}
+        summary = summarise_pairs(pairs, name=name, made=made, progress=tell, **settings)
+        read.progress("drawing", 0, None, "")
+        written = write_page(render_pairs(summary), page)
+        read.say("wrote", f"{page}: a page of {written}, to open in a browser")
+        return
     crowd = read(gold, [*([text] if text else []), *show], scored, time=time or True)
     found = summarise(
         crowd.annotations,
@@ -38,9 +54,11 @@ def make_page(
         gold=crowd.truth,
         scored=crowd.scored,
         times=crowd.times,
-        name=", ".join("standard input" if name == "-" else name for name in read.source),
+        sets=crowd.sets,
+        questions=crowd.questions,
+        name=name,
         made={"command": command},
-        progress=lambda what, done, total: read.progress(what, done, total, "steps"),
+        progress=tell,
         **settings,
     )
     read.progress("drawing", 0, None, "")

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slencodings.report.charts import charts
-from slencodings.report.markup import data, join
+from slencodings.report.markup import Markup, data, join
 from slencodings.report.names import shown
 from slencodings.report.sections import page_footer, page_header, page_sections
 from slencodings.report.summary import Items, Summary
@@ -49,8 +49,27 @@ def render(found: Summary) -> str:
         "labels": found["labels"]["names"],
         "short": shown(found["labels"]["names"], ON_AXES),
     }
+    return assemble(
+        title=f"{found['title']} – report" if found["title"] else "Report of a crowd",
+        header=page_header(found),
+        sections=page_sections(found, set(drawn)),
+        values=values,
+        drawn=drawn,
+        pictures=picture_places(items),
+    )
+
+
+def assemble(
+    *,
+    title: str,
+    header: Markup,
+    sections: Markup,
+    values: dict[str, Any],
+    drawn: dict[str, Any],
+    pictures: list[str],
+) -> str:
+    """A page from its parts: `values` for the script to read, charts, and places of pictures."""
     style, script, library = _file("report.css"), _file("report.js"), _library()
-    pictures = picture_places(items)
     policy = {
         "default-src": "'none'",
         "script-src": f"{_known(library)} {_known(script)}",
@@ -60,12 +79,12 @@ def render(found: Summary) -> str:
         "form-action": "'none'",
     }
     return Template(_file("report.html")).substitute(
-        title=html.escape(f"{found['title']} – report" if found["title"] else "Report of a crowd"),
+        title=html.escape(title),
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         style=style,
-        header=page_header(found),
+        header=header,
         footer=page_footer(pictures),
-        sections=page_sections(found, set(drawn)),
+        sections=sections,
         data=join([data("data", values), data("charts", drawn)]),
         library=library,
         script=script,

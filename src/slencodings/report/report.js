@@ -262,7 +262,8 @@
   ];
   const scored = items.rows.some((row) => row.gold != null);
   const tables = {};
-  tables.item = table(document.getElementById("items-table"), {
+  // A page of pairs has neither of the two tables.
+  if (document.getElementById("items-table")) tables.item = table(document.getElementById("items-table"), {
     caption: "Choose an item to see its annotations and what each weighs.",
     unit: "items", columns: itemColumns, rows: items.rows, sort: itemColumns[3],
     words: (row) => `${row.item} ${labels[row.label]} ${row.text ?? ""}`, detail: explain,
@@ -334,7 +335,7 @@
     by("Labels changed", "items_changed", 0, "Items whose likeliest true label would be another without them"),
   ].filter(Boolean);
   const column = (head) => peopleColumns.find((c) => c.head === head);
-  tables.annotator = table(document.getElementById("annotators-table"), {
+  if (document.getElementById("annotators-table")) tables.annotator = table(document.getElementById("annotators-table"), {
     caption: "Choose an annotator to see what they confuse and where they differ. 95% intervals stand below.",
     unit: "annotators", columns: peopleColumns, rows: annotators, detail: portrait, words: (row) => row.annotator,
     sort: column("Verdict") || column("Above chance") || column("Reliability") || column("Annotations"),

@@ -55,7 +55,11 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
     per, alpha, people = crowd["per_item"], crowd["alpha"], crowd["annotators"]
     least, most = per["least"], per["most"]
     tiles = [
-        ("Items", f"{crowd['items']:,}", ""),
+        (
+            "Items",
+            f"{crowd['items']:,}",
+            "a yes or no to each label of each" if crowd["questions"] else "",
+        ),
         ("Annotations", f"{crowd['annotations']:,}", ""),
         ("Annotators", f"{people:,}" if people else "–", "" if people else "no column names them"),
         (
@@ -66,7 +70,9 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
         (
             "Agreement (alpha)",
             f"{alpha[0]:.2f}" if alpha else "–",
-            f"95%: {alpha[1]:.2f} to {alpha[2]:.2f}" if alpha else "no item has two annotations",
+            ("ordinal; " if crowd["ordered"] else "") + f"95%: {alpha[1]:.2f} to {alpha[2]:.2f}"
+            if alpha
+            else "no item has two annotations",
         ),
         ("Mean doubt", f"{crowd['uncertainty']:.2f}", "of what people would say; 1 knows nothing"),
     ]
@@ -135,8 +141,9 @@ def _sentences(crowd: Glance) -> list[str]:
             "people may rightly disagree, it tells how much they do"
         )
         sentences.append(
-            f"Krippendorff's alpha is {a:.2f}, {level}. It is about two single people: 1 is "
-            "perfect agreement, 0 is chance. Several together can settle what two do not."
+            f"Krippendorff's {'ordinal ' * crowd['ordered']}alpha is {a:.2f}, {level}. It is about "
+            "two single people: 1 is perfect agreement, 0 is chance. Several together can settle "
+            "what two do not."
         )
     if scored := crowd["scored"]:
         over = scored["sure"] - scored["right"]

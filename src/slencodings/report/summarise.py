@@ -15,10 +15,12 @@ from slencodings.annotations import Annotations
 from slencodings.annotators.intervals import interval
 from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.predicted import log_loss
+from slencodings.evaluation.sets import check_sets
 from slencodings.opinion import Floats
 from slencodings.report.chosen import choose
 from slencodings.report.compared import compare_encodings
 from slencodings.report.items import ItemColumns, describe_items
+from slencodings.report.kinds import describe_order, describe_sets
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
@@ -43,6 +45,8 @@ def summarise(
     gold: Any = None,
     scored: Any = None,
     times: NDArray[Any] | None = None,
+    sets: Any = None,
+    questions: Sequence[str] | None = None,
     least_votes: int = LEAST_VOTES,
     least_probability: float = LEAST_PROBABILITY,
     conflict: float = CONFLICT,
@@ -65,6 +69,8 @@ def summarise(
     gold : as in `compare`; scores what is likely true
     scored : whose votes are predicted, as in `learn_crowd`
     times : (R,), when each annotation was made, as datetime64 or as numbers; NaT or NaN if unknown
+    sets, questions : where items are yes or no questions, the item that each is about, as in
+        `compare`, and the label that it asks, (N,)
     least_votes, least_probability, conflict : as in `triage.status`: what is settled, and what is
         a conflict
     name : of the crowd, for the title
@@ -91,19 +97,30 @@ def summarise(
     first = np.concatenate([todo.few, todo.conflict])
     chosen = choose(a, np.asarray(weighed.votes.uncertainty), weighed.conflict, seed, first)
     without = without_each(a, weighed)
+    kinds = describe_order(a, weighed) if a.ordered else []
+    if sets is not None and questions is not None:
+        kinds += describe_sets(a, weighed, check_sets(a, sets), questions)
     return {
         "title": shown([name], 80)[0] if name else "",
-        "crowd": _glance(a, weighed, todo, columns.gold, seed),
+        "crowd": _glance(a, weighed, todo, columns.gold, seed, questions=sets is not None),
         "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
         "annotators": describe_people(a, weighed, without, chosen, times),
-        "labels": describe_labels(a, weighed, seed),
+        "labels": describe_labels(a, weighed, seed, kinds),
         "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
         "next": describe_next(a, weighed, todo, chosen),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }
 
 
-def _glance(a: Annotations, weighed: Weighed, todo: Todo, gold: Floats | None, seed: int) -> Glance:
+def _glance(
+    a: Annotations,
+    weighed: Weighed,
+    todo: Todo,
+    gold: Floats | None,
+    seed: int,
+    *,
+    questions: bool = False,
+) -> Glance:
     """Sizes, agreement and how open the items are."""
     why = todo.why
     per_item = np.bincount(a.item, minlength=len(a.items))
@@ -121,6 +138,8 @@ def _glance(a: Annotations, weighed: Weighed, todo: Todo, gold: Floats | None, s
         "annotations": len(a.item),
         "labels": len(a.labels),
         "soft": a.soft,
+        "ordered": a.ordered,
+        "questions": questions,
         "stated": None if a.stated is None else [float(a.stated.min()), float(a.stated.max())],
         "per_item": {
             "mean": round(float(per_item.mean()), 2) if len(per_item) else 0.0,

@@ -54,6 +54,8 @@ class Glance(TypedDict):
     annotations: int
     labels: int
     soft: bool
+    ordered: bool
+    questions: bool
     stated: list[float] | None
     per_item: PerItem
     alpha: list[float] | None
@@ -201,6 +203,27 @@ class Points(TypedDict):
     points: list[list[float]]
 
 
+class Dot(TypedDict):
+    """A value with an interval, in a chart."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+class KindTable(TypedDict):
+    """What only some kinds of labels have: a table, and a chart where there are dots."""
+
+    name: str
+    title: str
+    caption: str
+    axis: str
+    dots: list[Dot]
+    heads: list[str]
+    rows: list[list[str]]
+
+
 class Labels(TypedDict):
     """How often each label was given, leads, and is confused."""
 
@@ -210,6 +233,7 @@ class Labels(TypedDict):
     drawn: list[int]
     confused: Confused | None
     points: Points | None
+    kinds: list[KindTable]
 
 
 class Score(TypedDict):

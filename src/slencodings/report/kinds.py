@@ -1,0 +1,126 @@
+"""What a report tells of labels that have an order, or of which several could be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from slencodings.aggregate import krippendorff_alpha, severity
+from slencodings.annotations import Annotations
+from slencodings.kinds.multilabel import MultiLabel, set_alpha
+from slencodings.kinds.ordered import at_least
+from slencodings.opinion import Codes, credible_interval
+from slencodings.report.names import NAME_LETTERS, shown
+from slencodings.report.summary import Dot, KindTable
+from slencodings.trust import Weighed
+
+
+def describe_order(a: Annotations, weighed: Weighed) -> list[KindTable]:
+    """How severe people are, and how many items reach each label."""
+    found: list[KindTable] = []
+    steps = severity(a)
+    known = np.flatnonzero(~np.isnan(steps.mean))
+    if a.named and len(known) > 1:
+        order = known[np.argsort(-steps.mean[known], kind="stable")]
+        names = shown([a.annotators[m] for m in order], NAME_LETTERS)
+        dots: list[Dot] = []
+        for m, name in zip(order, names, strict=True):
+            ends = (float(x) for x in (steps.mean[m], steps.low[m], steps.high[m]))
+            value, low, high = (None if np.isnan(x) else round(x, 4) for x in ends)
+            dots.append({"name": name, "value": value or 0.0, "low": low, "high": high})
+        found.append(
+            {
+                "name": "severity",
+                "title": "How many steps above the others",
+                "caption": "Who answers higher than others on the same items stands right of 0, "
+                "who answers lower left of it; the lines hold 95 of 100.",
+                "axis": "steps above the others; 0 is as they do",
+                "dots": dots,
+                "heads": ["Annotator", "Steps above", "95% interval"],
+                "rows": [
+                    [
+                        dot["name"],
+                        f"{dot['value']:+.2f}",
+                        "–" if dot["low"] is None else f"{dot['low']:+.2f} to {dot['high']:+.2f}",
+                    ]
+                    for dot in dots
+                ],
+            }
+        )
+    upwards = at_least(weighed.votes)
+    low = credible_interval(upwards)[0][..., 0]
+    chance = np.asarray(upwards.probability)[..., 0]
+    names = shown(a.labels.tolist(), NAME_LETTERS)[1:]
+    found.append(
+        {
+            "name": "at-least",
+            "title": "How many items reach each label",
+            "caption": "Of all items, how many would get this label or a higher one from the next "
+            "person, on average; and how many from more than half of all people for sure (97.5%).",
+            "axis": "",
+            "dots": [],
+            "heads": ["At least", "Share of items", "More than half of people, for sure"],
+            "rows": [
+                [name, f"{chance[:, k].mean():.0%}", f"{int(np.sum(low[:, k] > 0.5)):,}"]
+                for k, name in enumerate(names)
+            ]
+            if len(chance)
+            else [],
+        }
+    )
+    return found
+
+
+def describe_sets(
+    a: Annotations, weighed: Weighed, sets: Codes, questions: Sequence[str]
+) -> list[KindTable]:
+    """Each label that could be chosen: how often it was, how far people agree, what is open.
+
+    Parameters
+    ----------
+    sets : (N,), which questions are about one item
+    questions : (N,), the label that each question asks
+    """
+    names, label = np.unique(np.asarray(questions, dtype=str), return_inverse=True)
+    P = np.asarray(weighed.truth.probability)[:, -1]
+    rows: list[list[str]] = []
+    for k, name in enumerate(shown(names.tolist(), NAME_LETTERS)):
+        mine = label == k
+        said = mine[a.item]
+        some = a.rows(said)
+        several = bool(np.any(np.bincount(some.item, minlength=1) > 1))
+        yes = float(np.mean(some.vectors[:, -1])) if len(some.item) else 0.0
+        doubtful = int(np.sum(np.abs(P[mine] - 0.5) < 0.4))
+        alpha = f"{krippendorff_alpha(some).alpha:.2f}" if several else "–"
+        rows.append([name, f"{yes:.0%}", f"{int(np.sum(P[mine] > 0.5)):,}", alpha, f"{doubtful:,}"])
+    whole = _set_alpha(a, sets, label, len(names))
+    together = (
+        ""
+        if whole is None
+        else f" Of whole sets alpha is {whole:.2f} (MASI, which counts sets that overlap in part)."
+    )
+    return [
+        {
+            "name": "each-label",
+            "title": "Each label",
+            "caption": "Every label is a question with a yes or no. Alpha is the agreement about "
+            "it beyond chance; open is what is less than 90% likely either way." + together,
+            "axis": "",
+            "dots": [],
+            "heads": ["Label", "Yes, of all answers", "Items: likely yes", "Alpha", "Open"],
+            "rows": rows,
+        }
+    ]
+
+
+def _set_alpha(a: Annotations, sets: Codes, label: Codes, K: int) -> float | None:
+    """Of whole sets, where every label was asked of every item and two answered for one."""
+    N = int(sets.max(initial=-1)) + 1
+    place = sets * K + label
+    if len(np.unique(place)) != len(place) or len(place) != N * K:
+        return None
+    crowd = MultiLabel(replace(a, item=place[a.item]), np.arange(N), np.arange(K))
+    answers = np.bincount(crowd.sets.item, minlength=1)
+    return set_alpha(crowd) if np.any(answers > 1) else None
