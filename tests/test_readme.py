@@ -68,7 +68,7 @@ def run(command: str, sle: Sle) -> str:
 
 @pytest.mark.slow
 def test_every_command_runs_in_the_order_of_the_text(sle):
-    save_crowd(120)
+    save_crowd(330)
     commands = [command for command, _ in TYPED if reason(command) is None]
     assert len(commands) >= 14
     for command in commands:
