@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from running import Sle
 
-from slencodings import from_table
-from slencodings.datasets import alttest, simulated_panel
+from slencodings.datasets import simulated_panel
 from slencodings.files.crowd import read_crowd
-from slencodings.panel import describe_panel
 
 QUICK = ("--folds", "2", "--bootstrap", "50", "-q")
 
@@ -147,34 +145,3 @@ def test_more_columns_of_confidence_are_named(sle: Sle, file: Path, tmp_path: Pa
         run = sle(*asked, "--sources", column)
         assert run.code == 1
         assert re.search(words, " ".join(run.err.split())), run.err
-
-
-def test_a_published_panel_says_from_a_shell_what_python_says(sle: Sle, tmp_path: Path):
-    try:
-        crowd = alttest("mtbench")
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    # All of it, and the other four sets, is for `python -m benchmarks.panels`.
-    models = crowd.annotations.annotators[~crowd.people][:1].tolist()
-    columns = {name: list[str]() for name in ("item", "annotator", "label", "kind")}
-    a = crowd.annotations
-    for i, m, k in zip(a.item, a.annotator, a.y, strict=True):
-        if i < 24 and (crowd.people[m] or a.annotators[m] in models):
-            kind = "person" if crowd.people[m] else "model"
-            row = (a.items[i], a.annotators[m], a.labels[k], kind)
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(str(value))
-    path = tmp_path / "mtbench.csv"
-    with path.open("w", newline="") as out:
-        csv.writer(out).writerows([columns, *zip(*columns.values(), strict=True)])
-    out = tmp_path / "rows.json"
-    run = sle("panel", str(path), "--people", "kind=person", *QUICK, "-o", str(out))
-    assert run.code == 0, run.err
-    same = from_table(columns, item="item", annotator="annotator", label="label")
-    found = describe_panel(same, models=models, folds=2, bootstrap=50)
-    written = json.loads(out.read_text())
-    assert written["about"]["share"] == pytest.approx(found.share)
-    first = next(row for row in written["rows"] if row["part"] == "panel")
-    assert first["votes"] == pytest.approx(found.alone.votes)
-    judges = [row["name"] for row in written["rows"] if row["part"] == "judge"]
-    assert judges == [str(judge.judge) for judge in found.judges]

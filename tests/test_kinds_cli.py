@@ -214,3 +214,24 @@ def test_hostile_sets_are_refused_or_read_as_they_are(sle: Sle):
     assert chance['1 / say "hi"'] == chance["1 / a,b"] == pytest.approx(0.5)
     assert chance["1 / x / y"] < 0.01
     assert chance["2 / x / y"] > 0.99
+
+
+@pytest.mark.slow
+def test_a_model_of_several_labels_is_scored_by_whole_sets(sle: Sle):
+    pytest.importorskip("torch")
+    rows, features = ["item,annotator,label"], ["item,a,b,yes"]
+    for i in range(40):
+        chosen = [name for name in "ab" if (i // (1 + (name == "b"))) % 2]
+        rows += [f"{i},{who},{';'.join(chosen) or '[]'}" for who in ("ann", "bo")]
+        features += [f"{i} / {x},{int(x == 'a')},{int(x == 'b')},{int(x in chosen)}" for x in "ab"]
+    name, X = write("m.csv", *rows), write("X.csv", *features)
+    asked = (name, "--multi", ";", "--features", X, "--model", "m.safetensors", "-q")
+    run = sle("train", *asked, "--test", "0", "--epochs", "60")
+    assert run.code == 0, run.err
+    run = sle("evaluate", *asked)
+    assert run.code == 0, run.err
+    scores = dict(line.split()[:2] for line in run.out.splitlines())
+    assert float(scores["set_exact_match_crowd"]) > 0.9
+    assert float(scores["set_macro_f1_crowd"]) > 0.9
+    assert float(scores["set_hamming_crowd"]) < 0.1
+    assert "set_jaccard_gold" not in scores

@@ -217,3 +217,55 @@ def test_sets_are_of_yes_or_no():
     soft = replace(crowd.annotations, y=crowd.annotations.vectors)
     with pytest.raises(ValueError, match="soft labels came"):
         compare(soft, sets=crowd.asked_of)
+
+
+# Sets in evaluate
+
+
+def test_sets_are_scored_as_scikit_learn_does():
+    metrics = pytest.importorskip("sklearn.metrics")
+    from slencodings.kinds.multilabel import compare_sets
+
+    rng = np.random.default_rng(0)
+    truth, guess = (rng.random((40, 5)) < 0.4 for _ in range(2))
+    found = compare_sets(truth, guess)
+    assert found.micro_f1 == pytest.approx(metrics.f1_score(truth, guess, average="micro"))
+    assert found.macro_f1 == pytest.approx(metrics.f1_score(truth, guess, average="macro"))
+    assert found.hamming == pytest.approx(metrics.hamming_loss(truth, guess))
+    assert found.exact_match == pytest.approx(metrics.accuracy_score(truth, guess))
+    some = np.any(truth | guess, axis=1)
+    share = metrics.jaccard_score(truth[some], guess[some], average="samples")
+    assert found.jaccard == pytest.approx((share * some.sum() + np.sum(~some)) / len(some))
+    none = compare_sets(np.zeros((2, 3)), np.zeros((2, 3)))
+    assert none.micro_f1 == none.macro_f1 == none.exact_match == 1
+    assert none.hamming == 0
+
+
+def test_evaluate_scores_sets_against_people_and_against_what_is_true():
+    import slencodings as sle
+    from slencodings.kinds.multilabel import score_sets
+
+    rng = np.random.default_rng(1)
+    chosen = [[name for name in "abc" if rng.random() < 0.5] for _ in range(24)]
+    items, who = np.repeat(np.arange(8), 3).tolist(), ["x", "y", "z"] * 8
+    crowd = sle.multi_label(items, chosen, annotator=who, labels=["a", "b", "c"])
+    yes = rng.random((8, 3))
+    P = np.stack([1 - yes, yes], axis=-1).reshape(-1, 2)
+    gold = (rng.random((8, 3)) < 0.5).astype(int)
+    codes = gold.ravel().copy()
+    codes[:2] = -1  # a set of which a part is not known is not scored
+    row = sle.evaluate(P, crowd.annotations, codes, sets=crowd.asked_of)
+    people = score_sets(yes, crowd)
+    assert {name: row[f"set_{name}_crowd"] for name in people._fields} == pytest.approx(
+        people._asdict()
+    )
+    from slencodings.kinds.multilabel import compare_sets
+
+    true = compare_sets(gold[1:], yes[1:] > 0.5)
+    assert {name: row[f"set_{name}_gold"] for name in true._fields} == pytest.approx(true._asdict())
+    alone = sle.evaluate(P, crowd.annotations, sets=crowd.asked_of)
+    assert alone["set_jaccard_gold"] is None
+    assert alone["set_jaccard_crowd"] == row["set_jaccard_crowd"]
+    assert not any(key.startswith("set_") for key in sle.evaluate(P, crowd.annotations))
+    with pytest.raises(ValueError, match="`sets` needs the place of the item"):
+        sle.evaluate(P, crowd.annotations, sets=[0])

@@ -315,3 +315,32 @@ def test_preferences_are_in_the_form_that_trl_reads():
             assert row["margin"] >= 0
             assert 0.5 <= row["probability"] <= 1
         assert [row["judgments"] for row in rows] == [2, 1]
+
+
+def test_a_reward_trainer_reads_the_file_as_its_source_says(tmp_path, monkeypatch):
+    """TRL 1.16.0: text prompts are put before both answers, margins become floats; no soft label.
+
+    `RewardTrainer` looks at prompt, chosen, rejected and margin, and leaves out all other columns.
+    """
+    import json
+
+    from slencodings.files.pairs import encode_pairs
+    from slencodings.tables.roles import Reading
+
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        "ask,left,right,won",
+        "Why? ,because,no,left",
+        "Why? ,no,because,right",
+        "Who? ,I,you,I",
+    ]
+    (tmp_path / "judged.csv").write_text("\n".join(rows) + "\n")
+    encode_pairs("judged.csv", "out.jsonl", ["left", "right", "won"], Reading(item="ask"))
+    for line in (tmp_path / "out.jsonl").read_text().splitlines():
+        example = json.loads(line)
+        both = [example["prompt"] + example[answer] for answer in ("chosen", "rejected")]
+        assert both in (["Why?because", "Why?no"], ["Who?I", "Who?you"])
+        assert float(example["margin"]) >= 0
+        # The margin is the log-odds of the probability but for ties, of which there are none.
+        odds = example["probability"] / (1 - example["probability"])
+        assert math.log(odds) == pytest.approx(example["margin"], abs=1e-6)

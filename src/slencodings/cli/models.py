@@ -190,6 +190,7 @@ def score(
     use: Mask,
     *,
     gold: NDArray[np.float64] | None = None,
+    sets: NDArray[np.intp] | None = None,
 ) -> Scores:
     """How good the model's opinions are on some items, one flat row; see `evaluate`."""
     if not use.any():
@@ -210,7 +211,8 @@ def score(
     if gold is not None:
         known = ~np.isnan(gold[use]).any(axis=1)
         codes = np.where(known, np.nan_to_num(gold[use]).argmax(axis=1), -1)
-    return evaluate(type(opinion)(b[:, order], u, a[:, order]), crowd, codes)
+    predicted = type(opinion)(b[:, order], u, a[:, order])
+    return evaluate(predicted, crowd, codes, sets=None if sets is None else sets[use])
 
 
 def opinion_rows(

@@ -79,7 +79,7 @@ def train(
     about = {"model": model, "objective": objective, "seed": seed or 0, "test": test}
     if not trained.unseen.any():
         return Found([about], about, lambda: None)
-    row = models.score(trained.model, a, X, trained.unseen, gold=crowd.truth)
+    row = models.score(trained.model, a, X, trained.unseen, gold=crowd.truth, sets=crowd.sets)
     return Found([about | row], about, lambda: _show_row(row))
 
 
@@ -115,7 +115,7 @@ def evaluate(
             f"{seen:,} of {int(there.sum()):,} items have the names of items that the model was "
             "trained on; scores on those say nothing about new ones",
         )
-    row = models.score(trained, a, X, there, gold=crowd.truth)
+    row = models.score(trained, a, X, there, gold=crowd.truth, sets=crowd.sets)
     if predictions is not None:
         write_rows(models.opinion_rows(trained, a.items[there].tolist(), X[there]), predictions, {})
     about = {"model": model}
@@ -143,6 +143,12 @@ _MEANING = {
     "coverage": "share of votes' counts within the interval of that size",
     "uncertainty": "mean of what is not known",
     "dissonance": "mean of what conflicts",
+    "set_exact_match": "share of whole sets right",
+    "set_jaccard": "how much sets share: higher is better",
+    "set_masi": "the same, less where sets only overlap",
+    "set_hamming": "share of labels wrong: lower is better",
+    "set_micro_f1": "F1 of all labels together",
+    "set_macro_f1": "mean F1 of labels",
 }
 
 

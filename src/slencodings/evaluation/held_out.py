@@ -136,7 +136,7 @@ def compare(
     if of is not None and yes is not None:
         for row, chance in zip(rows, yes, strict=True):
             found = score_held_out(chance, a, of, everything.counted)
-            row["jaccard"], row["exact_match"], row["masi"] = found
+            row["jaccard"], row["exact_match"], row["masi"] = found[:3]
     if truth is not None:
         measure_gold(rows, list(targets.values()), truth, bootstrap, rng, ordered=a.ordered)
     about = About(

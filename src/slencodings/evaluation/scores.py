@@ -17,7 +17,9 @@ from slencodings.aggregate.em import gold_codes
 from slencodings.annotations import Annotations
 from slencodings.divergence import kl_divergence
 from slencodings.evaluation.dissonance import dissonance
+from slencodings.evaluation.sets import check_sets, score_questions
 from slencodings.evaluation.vote_counts import LEVELS, as_floats, coverage, dirichlet_log_loss, mean
+from slencodings.kinds.multilabel import SetScores
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.opinion import Floats, Opinion, alpha, check
 
@@ -38,6 +40,7 @@ def evaluate(
     *,
     ood: Any = None,
     target: Opinion | None = None,
+    sets: Any = None,
     prior_weight: float = 2.0,
 ) -> Scores:
     """Score predictions against a crowd and gold labels; one flat row, whatever is known.
@@ -64,10 +67,15 @@ def evaluate(
     | auroc_ood, auroc_ood_probability | does u, does 1 - max P, rank `ood` first |
     | kl_forward, kl_reverse | mean KL(target, predicted) and KL(predicted, target) of Dirichlets |
 
-    Every key is always there. None says that it is not defined: nothing to compare with, no errors
-    or nothing but errors, equal entropies, no uncertainty in probabilities, counts of votes where
-    labels are soft, the KL of an opinion that is dogmatic or rules a label out (`smooth` it). An
-    infinite loss stays so: what happened had no chance.
+    With `sets` also `set_exact_match_*`, `set_jaccard_*`, `set_masi_*`, `set_hamming_*` (share of
+    labels in one set and not in the other), `set_micro_f1_*` and `set_macro_f1_*`: labels that are
+    likelier than not, against each set that somebody chose, and against gold where all of it is
+    known.
+
+    Every other key is always there. None says that it is not defined: nothing to compare with, no
+    errors or nothing but errors, equal entropies, no uncertainty in probabilities, counts of votes
+    where labels are soft, the KL of an opinion that is dogmatic or rules a label out (`smooth` it).
+    An infinite loss stays so: what happened had no chance.
 
     Parameters
     ----------
@@ -76,6 +84,8 @@ def evaluate(
     gold : mapping from item to label, or codes (N,) with -1 for unknown
     ood : Opinion (M,) or probabilities (M, K) for out-of-distribution inputs
     target : Opinion (N,), such as the fused crowd
+    sets : where items are yes or no questions, the item that each is about, (N,), such as
+        `MultiLabel.asked_of`; questions of an item stand in the same order of labels
     prior_weight : W of the Dirichlets that opinions stand for
 
     Examples
@@ -110,7 +120,14 @@ def evaluate(
         **_outside(guess, None if ood is None else _read_predicted("ood", ood, None, K)),
         **_divergence(guess, target, N, K, prior_weight),
     }
-    return {key: None if math.isnan(value) else value for key, value in row.items()}
+    found: Scores = {key: None if math.isnan(value) else value for key, value in row.items()}
+    if sets is not None:
+        scored = score_questions(guess.probability[:, -1], a, check_sets(a, sets), codes)
+        for against, scores in scored.items():
+            for name in SetScores._fields:
+                value = None if scores is None else float(getattr(scores, name))
+                found[f"set_{name}_{against}"] = value
+    return found
 
 
 def _labels(name: str, truth: Floats, guess: _Predicted, *, ordered: bool) -> dict[str, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.kinds.multilabel import SetScores, exact_match, jaccard, masi
+from slencodings.kinds.multilabel import SetScores, compare_sets
 from slencodings.opinion import Codes, Floats
 
 
@@ -42,16 +42,52 @@ def score_held_out(
     counted : (R,), which annotations are scored
     """
     known = np.flatnonzero(counted & ~np.isnan(yes))
+    return compare_sets(*_by_set(a.y[known] == 1, yes[known] > 0.5, a, sets, known))
+
+
+def score_questions(
+    yes: Floats, a: Annotations, sets: Codes, gold: Codes
+) -> dict[str, SetScores | None]:
+    """Labels that are likelier than not against those that people chose, and against the truth.
+
+    Parameters
+    ----------
+    yes : (N,), the chance of yes to each question
+    gold : (N,), whether yes is true, -1 where nobody knows; of an item whole, or not at all
+    """
+    every = np.arange(len(a.item))
+    chosen = _by_set(a.y == 1, yes[a.item] > 0.5, a, sets, every) if len(every) else None
+    half = np.zeros(int(sets.max(initial=-1)) + 1, dtype=bool)
+    half[sets[gold < 0]] = True
+    known = np.flatnonzero(~half[sets])
+    place = _places(sets)
+    shape = len(half), int(place.max(initial=-1)) + 1
+    truth, guess = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    truth[sets[known], place[known]] = gold[known] == 1
+    guess[sets[known], place[known]] = yes[known] > 0.5
+    there = np.unique(sets[known])
+    return {
+        "crowd": None if chosen is None else compare_sets(*chosen),
+        "gold": compare_sets(truth[there], guess[there]) if len(there) else None,
+    }
+
+
+def _places(sets: Codes) -> Codes:
+    """The place of each question among those of its item, (N,), in their order."""
     order = np.argsort(sets, kind="stable")
     size = np.bincount(sets)
     place = np.empty(len(sets), dtype=np.intp)
     place[order] = np.arange(len(sets)) - np.repeat(np.cumsum(size) - size, size)
-    item = a.item[known]
-    row = np.unique(sets[item] * len(a.annotators) + a.annotator[known], return_inverse=True)[1]
-    shape = int(row.max(initial=-1)) + 1, int(size.max(initial=0))
-    chosen, guess = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    chosen[row, place[item]] = a.y[known] == 1
-    guess[row, place[item]] = yes[known] > 0.5
-    return SetScores(
-        *(float(np.mean(score(chosen, guess))) for score in (jaccard, exact_match, masi))
-    )
+    return place
+
+
+def _by_set(
+    said: NDArray[np.bool_], guess: NDArray[np.bool_], a: Annotations, sets: Codes, rows: Codes
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """What each annotator chose of each item, and what was guessed, a row each."""
+    place, item = _places(sets), a.item[rows]
+    row = np.unique(sets[item] * len(a.annotators) + a.annotator[rows], return_inverse=True)[1]
+    shape = int(row.max(initial=-1)) + 1, int(place.max(initial=-1)) + 1
+    chosen, guessed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    chosen[row, place[item]], guessed[row, place[item]] = said, guess
+    return chosen, guessed

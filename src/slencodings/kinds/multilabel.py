@@ -222,11 +222,47 @@ def set_alpha(crowd: MultiLabel, *, distance: SetDistance = "masi") -> float:
 
 
 class SetScores(NamedTuple):
-    """How near predicted sets are to those that were chosen, each a mean; higher is better."""
+    """How near predicted sets are to those that were chosen; higher is better but for `hamming`.
+
+    Attributes
+    ----------
+    jaccard, exact_match, masi : means over sets
+    hamming : share of labels that are in one of two sets and not in the other
+    micro_f1, macro_f1 : 2 TP / (2 TP + FP + FN) of all labels together, and the mean over labels
+        that were chosen or predicted at all; 1 where there are none
+    """
 
     jaccard: float
     exact_match: float
     masi: float
+    hamming: float
+    micro_f1: float
+    macro_f1: float
+
+
+def compare_sets(truth: ArrayLike, prediction: ArrayLike) -> SetScores:
+    """How near predicted sets are to those that were chosen, (R, K) each.
+
+    Examples
+    --------
+    >>> compare_sets([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]]).macro_f1
+    0.5
+    """
+    A, B = np.asarray(truth, dtype=bool), np.asarray(prediction, dtype=bool)
+    share, same, alike = (float(np.mean(score(A, B))) for score in (jaccard, exact_match, masi))
+    both: Floats = np.sum(A & B, axis=0).astype(float)
+    either: Floats = np.sum(A | B, axis=0).astype(float)
+    used = either > 0
+    f1: Floats = 2 * both[used] / (both + either)[used]
+    total = float(np.sum(both + either))
+    return SetScores(
+        jaccard=share,
+        exact_match=same,
+        masi=alike,
+        hamming=float(np.mean(np.not_equal(A, B).astype(float))),
+        micro_f1=2 * float(np.sum(both)) / total if total else 1.0,
+        macro_f1=float(np.mean(f1)) if used.any() else 1.0,
+    )
 
 
 def score_sets(
@@ -242,8 +278,9 @@ def score_sets(
     Examples
     --------
     >>> crowd = multi_label(["p", "p"], [["cat"], ["cat", "dog"]], annotator=["ann", "bob"])
-    >>> score_sets([[0.9, 0.3]], crowd)
-    SetScores(jaccard=0.75, exact_match=0.5, masi=0.6666666666666666)
+    >>> found = score_sets([[0.9, 0.3]], crowd)
+    >>> found.jaccard, found.exact_match, found.hamming, found.micro_f1
+    (0.75, 0.5, 0.25, 0.8)
     """
     P, shape = np.asarray(probability, dtype=float), (len(crowd.items), len(crowd.labels))
     if P.shape != shape or not np.all((P >= 0) & (P <= 1)):
@@ -257,9 +294,7 @@ def score_sets(
         guess = guess[sets.item]
     elif truth.shape != shape:
         raise ValueError(f"`gold` must be {shape}, a yes or no each; shape {truth.shape} came.")
-    return SetScores(
-        *(float(np.mean(score(truth, guess))) for score in (jaccard, exact_match, masi))
-    )
+    return compare_sets(truth, guess)
 
 
 def _overlap(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
