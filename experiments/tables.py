@@ -414,7 +414,7 @@ def growth_table(rows: pl.DataFrame, metric: str) -> Table:
         found = [means.get((method, setting)) for setting in (*items.values(), *each.values())]
         cells.append([method, *("" if value is None else f"{value:.3f}" for value in found)])
     heads = [*(f"{n:,} items" for n in items), *(f"{n} each" for n in each)]
-    return [f"learned by ({len(whole)} seeds)", *heads], cells
+    return [f"learned by ({len(whole)} seed{'s' * (len(whole) != 1)})", *heads], cells
 
 
 def rates_table(rows: pl.DataFrame) -> Table:
