@@ -16,8 +16,8 @@ demo: .venv/demo-ready
 test: .venv/dev-ready
 	$(BIN)/python -m pytest -n 3
 
-# The laws and units of everything but Spark, Dask, browsers, the site and networks; `slow` in
-# tests/conftest.py says what else takes long.
+# The laws and units of arrays, methods and readers; `SLOW` in tests/conftest.py says what else
+# there is.
 quick: .venv/dev-ready
 	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore src/slencodings/torch
 

@@ -49,11 +49,15 @@ def _parser() -> argparse.ArgumentParser:
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
-    _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
+    used = _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
+    used.add_argument("--seeds", type=_count, default=uses.SEEDS, help=f"usually {uses.SEEDS}")
+    settings = uses.USUAL + uses.OTHERS
+    used.add_argument("--settings", nargs="+", choices=settings, help=", ".join(settings))
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
     helped.add_argument("--methods", nargs="+", choices=rounds.METHODS, metavar="NAME")
     helped.add_argument("--seeds", type=_count, default=3, help="usually 3")
+    helped.add_argument("--annotations", nargs="+", type=_count, help="an item", metavar="N")
     for verb, seeds in ((made, 10), (beyond, 5), (trained, 3)):
         verb.add_argument("--seeds", type=_count, default=seeds, help=f"usually {seeds}")
         verb.add_argument("--quick", action="store_true", help="less of it, to see that it works")
@@ -199,7 +203,9 @@ def run_rates(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
     """Networks that help to say what is true of items with few annotations."""
-    todo = rounds.jobs(given.dataset, given.methods, given.seeds)
+    todo = rounds.jobs(given.dataset, given.methods, given.seeds, given.annotations)
+    if not todo:
+        raise SystemExit(f"--annotations must be some of {rounds.CUTS}; {given.annotations} came.")
     rows = keep(given.rows, rounds.rows, todo, workers=given.workers, measure=not given.kept)
     for name in rows["setting"].unique(maintain_order=True):
         print(f"rounds {name}\n{tables.terminal(tables.rounds_table(rows, name))}\n")
@@ -214,7 +220,10 @@ def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
 
 def run_uses(given: argparse.Namespace) -> pl.DataFrame:
     """What opinions are for, and how doubt changes with items and annotations."""
-    rows = keep(given.rows, uses.rows, uses.jobs(), workers=given.workers, measure=not given.kept)
+    todo = uses.jobs(given.seeds, given.settings)
+    keep(given.rows, uses.rows, todo, workers=given.workers, measure=not given.kept)
+    # All that is kept, also of settings that were not asked for this time.
+    rows = read(given.rows)
     parts = tables.all_of_uses(rows)
     print("\n\n".join(tables.terminal(part) for part in parts.values()))
     if given.write:

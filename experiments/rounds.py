@@ -36,6 +36,7 @@ CUTS = {
     "rte": (1, 2, 3),
     "mre": (1, 2, 3),
     "convabuse": (1, 2, 3),
+    "uds": (1, 2),
 }
 _ROUNDS = 4
 _EM_STEPS = 10
@@ -51,7 +52,7 @@ class Plan(NamedTuple):
 
 # The digits' is that of benchmarks/bench_learning.py; texts have smaller steps, as they have more
 # features. Neither was tuned here.
-PLANS = {"digits": Plan(20, 0.01)} | dict.fromkeys(("rte", "mre", "convabuse"), Plan(20, 3e-3))
+PLANS = {"digits": Plan(20, 0.01)} | dict.fromkeys(sets.TEXTS, Plan(20, 3e-3))
 
 
 class Problem(NamedTuple):
@@ -65,7 +66,10 @@ class Problem(NamedTuple):
 
 
 def jobs(
-    wanted: list[str] | None = None, methods: list[str] | None = None, seeds: int = 3
+    wanted: list[str] | None = None,
+    methods: list[str] | None = None,
+    seeds: int = 3,
+    annotations: list[int] | None = None,
 ) -> list[Job]:
     """One method on one crowd cut to so many annotations an item, with one seed."""
     return [
@@ -78,6 +82,7 @@ def jobs(
         }
         for name in wanted or CUTS
         for n in CUTS[name]
+        if annotations is None or n in annotations
         for seed in range(seeds)
         for method in methods or METHODS
     ]
@@ -189,6 +194,6 @@ def sentences(name: str, seed: int) -> Problem:
 @lru_cache(maxsize=1)
 def _features(name: str) -> tuple[NDArray[np.float32], Annotations, NDArray[np.intp]]:
     found = sets.raw_texts(name)
-    X = texts.features(texts.load_encoder(), found.X, cache=sets.CACHE)
+    X = sets.encoded(found, name, texts.load_encoder(), 0, sets.CACHE).X
     gold = np.full(len(X), -1) if found.gold is None else found.gold
     return X.astype(np.float32), found.annotations, gold

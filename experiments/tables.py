@@ -163,7 +163,37 @@ def all_of_table2(rows: pl.DataFrame) -> dict[str, str]:
         how = f"{', '.join(mine['encoder'].unique().sort())}; {plan}."
         parts[name] = f"{how}\n\n{markdown(table2(mine, name, before))}"
     rest = rows.join(pl.concat(shown), on=["setting", *_MADE_BY], how="anti")
-    return parts | {"other plans": markdown(other_plans(rest))}
+    return parts | {
+        "against CE": markdown(against_ce(pl.concat(shown))),
+        "other plans": markdown(other_plans(rest)),
+    }
+
+
+def against_ce(rows: pl.DataFrame) -> Table:
+    """SLE (crowd) beside CE on every data set, by the seeds that both have; the better is bold."""
+    kept = rows.filter(
+        ((pl.col("method") == "SLE (crowd)") & pl.col("plan").str.ends_with("KL normalized"))
+        | (pl.col("method") == "CE")
+    )
+    cells = []
+    for name in data.PLANS:
+        mine = kept.filter(setting=name)
+        seeds = [set(mine.filter(method=m)["seed"]) for m in ("SLE (crowd)", "CE")]
+        both = seeds[0] & seeds[1]
+        if not both:
+            continue
+        means = _by(mine.filter(pl.col("seed").is_in(both)), "method", "metric")
+        truth = "gold" if ("CE", "micro_f1_gold") in means else "crowd"
+        row = [name, str(len(both))]
+        for metric, _, up, _ in SHOWN:
+            key = f"{metric}_{truth}" if "f1" in metric else metric
+            ours, usual = (round(means[m, key], 3) for m in ("SLE (crowd)", "CE"))
+            better = ours != usual and (ours > usual) == up
+            worse = ours != usual and not better
+            row.append(f"{_bold(f'{ours:.3f}', better)} / {_bold(f'{usual:.3f}', worse)}")
+        cells.append(row)
+    heads = [f"{head} {'↑' if up else '↓'}" for _, head, up, _ in SHOWN]
+    return ["data set", "seeds", *heads], cells
 
 
 # What rows of one data set are told apart by.
@@ -207,7 +237,8 @@ def table2(rows: pl.DataFrame, dataset: str, before: Set[str] = frozenset()) -> 
     """Mean and spread over seeds, ours and the paper's. Bold: best; °: not told apart from it.
 
     Two methods are told apart where their means differ by more than twice the root of the sum of
-    their variances over seeds divided by the number of seeds. † is beside methods `before`.
+    their variances over seeds, each divided by its number of seeds. † is beside methods `before`,
+    and who has fewer seeds than others says so.
     """
     mine = rows.filter(setting=dataset)
     truth = "gold" if (mine["metric"] == "micro_f1_gold").any() else "crowd"
@@ -219,7 +250,10 @@ def table2(rows: pl.DataFrame, dataset: str, before: Set[str] = frozenset()) -> 
     means = {row[:2]: row[2:] for row in found.iter_rows()}
     methods = [m for m in real.METHODS if (m, "nes") in means]
     paper = PUBLISHED["table2"].get(dataset)
-    heads, columns = ["method"], [[f"{m} †" if m in before else m for m in methods]]
+    seeds = {m: means[m, "nes"][2] for m in methods}
+    most = max(seeds.values())
+    names = [m + " †" * (m in before) + _few_seeds(seeds[m], most) for m in methods]
+    heads, columns = ["method"], [names]
     for metric, head, up, place in SHOWN:
         key = f"{metric}_{truth}" if "f1" in metric else metric
         heads.append(f"{head} {'↑' if up else '↓'}")
@@ -230,20 +264,29 @@ def table2(rows: pl.DataFrame, dataset: str, before: Set[str] = frozenset()) -> 
     return heads, [list(row) for row in zip(*columns, strict=True)]
 
 
+def _few_seeds(n: int, most: int) -> str:
+    return f" ({n} seed{'s' * (n > 1)})" if n < most else ""
+
+
 def _published(paper: dict[str, list[float]], method: str, place: int) -> str:
     return f"{paper[method][place]:.3f}" if method in paper else ""
 
 
 def _marked(found: list[tuple[float, float, int]], up: bool) -> list[str]:
-    """Means with spreads; the best is bold, those that are not told apart from it have a sign."""
-    best = (max if up else min)(found, key=lambda x: x[0])
+    """Means with spreads; the best is bold, those that are not told apart from it have a sign.
+
+    Who has fewer seeds than others is no best: it may be luck.
+    """
+    most = max(n for *_, n in found)
+    best = (max if up else min)((x for x in found if x[2] == most), key=lambda x: x[0])
     cells = []
     for mean, spread, n in found:
         # One seed has no spread.
         text = f"{mean:.3f}" + (f" ± {spread:.3f}" if n > 1 else "")
-        limit = 2 * ((spread**2 + best[1] ** 2) / n) ** 0.5
+        limit = 2 * (spread**2 / n + best[1] ** 2 / best[2]) ** 0.5
         near = n > 1 and abs(mean - best[0]) <= limit
-        cells.append(_bold(text, mean == best[0]) + ("°" if near and mean != best[0] else ""))
+        first = mean == best[0] and n == most
+        cells.append(_bold(text, first) + ("°" if near and not first else ""))
     return cells
 
 
@@ -269,8 +312,7 @@ def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
     cells = []
     for n in sorted({key[0] for key in means}, key=int):
         for method in (m for m in rounds.METHODS if (n, m) in count):
-            few = count[n, method] < max(count.values())
-            row = [n, f"{method} ({count[n, method]} seeds)" if few else method]
+            row = [n, method + _few_seeds(count[n, method], max(count.values()))]
             for metric, _, up in there:
                 every = [v for key, v in means.items() if key[0] == n and key[2] == metric]
                 value, best = means[n, method, metric], max(every) if up else min(every)
@@ -295,10 +337,15 @@ USES = (
 )
 
 
+# What errors and strange inputs are looked for by.
+WAYS = {"probability": "1 - max P", "noise": "noise", "information": "information", "doubt": "u"}
+
+
 def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
     """What networks are good for; and doubt and coverage by how much there is to learn from."""
     return {
         "uses": uses_table(rows),
+        "ways": ways_table(rows),
         "doubt": growth_table(rows, "doubt"),
         "covered": growth_table(rows, "coverage of 90 %"),
     }
@@ -306,7 +353,7 @@ def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
 
 def uses_table(rows: pl.DataFrame) -> Table:
     """What networks are good for, mean over the seeds that all have; the best number is bold."""
-    kept = _complete(rows.filter(pl.col("setting").is_in(["all digits", "two left out"])), 2)
+    kept = _complete(rows.filter(pl.col("setting").is_in(uses.USUAL)), 2)
     means = _by(kept, "method", "metric")
     methods = [m for m in uses.METHODS if (m, "votes") in means]
     cells = []
@@ -323,6 +370,22 @@ def uses_table(rows: pl.DataFrame) -> Table:
     return [f"learned by ({seeds} seed{'s' * (seeds > 1)})", *(head for _, head, _ in USES)], cells
 
 
+def ways_table(rows: pl.DataFrame) -> Table:
+    """How well errors and strange inputs are found, by what; the best of a network is bold."""
+    kept = _complete(rows.filter(pl.col("setting").is_in(uses.USUAL)), 2)
+    means = _by(kept, "method", "metric")
+    cells = []
+    for method in uses.DOUBTING:
+        row = [method]
+        for what in ("errors", "strange"):
+            found = [means.get((method, f"{what} by {way}")) for way in WAYS]
+            best = max((x for x in found if x is not None), default=None)
+            row += ["" if x is None else _bold(f"{x:.3f}", x == best) for x in found]
+        cells.append(row)
+    heads = [f"{what}: {way}" for what in ("errors", "strange") for way in WAYS.values()]
+    return ["learned by", *heads], cells
+
+
 def _complete(rows: pl.DataFrame, settings: int) -> pl.DataFrame:
     """The rows of seeds with which all methods were tried in so many settings."""
     jobs = rows.select("seed", "setting", "method").unique().group_by("seed").len()
@@ -333,9 +396,14 @@ def _complete(rows: pl.DataFrame, settings: int) -> pl.DataFrame:
 def growth_table(rows: pl.DataFrame, metric: str) -> Table:
     """One number by how many items there are, and by how many annotations on each.
 
-    What no seed was measured of is left empty.
+    Of the seeds that every network was tried with everywhere.
     """
-    means = _by(rows.filter(metric=metric), "method", "setting")
+    doubting = rows.filter(pl.col("method").is_in(uses.DOUBTING), metric=metric)
+    count = doubting.group_by("seed").len()
+    columns = len(uses.ITEMS) + len(uses.ANNOTATIONS) - 1
+    # The usual numbers of items and annotations are one setting.
+    whole = count.filter(pl.col("len") == columns * len(uses.DOUBTING))["seed"].to_list()
+    means = _by(doubting.filter(pl.col("seed").is_in(whole)), "method", "setting")
     items = {n: "all digits" if n == uses.USUAL_ITEMS else f"{n} items" for n in uses.ITEMS}
     each = {
         n: "all digits" if n == uses.USUAL_ANNOTATIONS else f"{n} annotations"
@@ -346,7 +414,7 @@ def growth_table(rows: pl.DataFrame, metric: str) -> Table:
         found = [means.get((method, setting)) for setting in (*items.values(), *each.values())]
         cells.append([method, *("" if value is None else f"{value:.3f}" for value in found)])
     heads = [*(f"{n:,} items" for n in items), *(f"{n} each" for n in each)]
-    return ["learned by", *heads], cells
+    return [f"learned by ({len(whole)} seed{'s' * (len(whole) != 1)})", *heads], cells
 
 
 def rates_table(rows: pl.DataFrame) -> Table:

@@ -7,12 +7,14 @@ network of cross-entropy has nothing but its probabilities to say it by.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import digamma
+from scipy.stats import spearmanr
 
 from experiments.rounds import PLANS, cut
 from experiments.rows import Job, Row
@@ -50,22 +52,32 @@ class Guess(NamedTuple):
     probability : (n, K)
     doubt : (n,), u, or how far networks differ; None where nothing says it
     spread : (n,), 1 over the concentration of the Dirichlet predicted; 0 where there is none
+    information : (n,), what knowing the probabilities would tell about the next vote
+        ("epistemic"); the rest of the entropy of P is the noise that stays ("aleatoric")
     """
 
     probability: Floats
     doubt: Floats | None
     spread: Floats
+    information: Floats | None = None
 
 
-def jobs() -> list[Job]:
+USUAL = ("all digits", "two left out")
+OTHERS = (
+    *(f"{n} items" for n in ITEMS if n != USUAL_ITEMS),
+    *(f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS),
+)
+
+
+def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]:
     """All methods as usual and without two digits; doubting ones with fewer and more to learn."""
-    settings = [(name, m) for name in ("all digits", "two left out") for m in METHODS]
-    fewer = [f"{n} items" for n in ITEMS if n != USUAL_ITEMS]
-    fewer += [f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS]
     return [
         {"experiment": "uses", "setting": name, "method": method, "seed": seed}
-        for seed in range(SEEDS)
-        for name, method in [*settings, *((name, m) for name in fewer for m in DOUBTING)]
+        for names, methods in ((USUAL, METHODS), (OTHERS, DOUBTING))
+        for seed in range(seeds)
+        for name in names
+        for method in methods
+        if settings is None or name in settings
     ]
 
 
@@ -89,7 +101,12 @@ def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]
     X = crowd.X.astype(np.float32)
     guess = learn(method, X[train], taught, X[test], seed)
     found = {"strange": strange[test]} if setting == "two left out" else {"gold": crowd.gold[test]}
-    for metric, value in scores(guess, asked, **found).items():
+    result = scores(guess, asked, **found)
+    if method == "SLE as stated" and setting != "two left out":
+        # Doubt is learned from what people state of items: is it foreseen of new ones?
+        stated = aggregate.sle(asked, smoothing=_SMOOTHING).uncertainty
+        result["doubt foreseen"] = float(spearmanr(guess.doubt, stated).statistic)
+    for metric, value in result.items():
         yield {
             "experiment": experiment,
             "setting": setting,
@@ -108,13 +125,13 @@ def scores(
     strange: NDArray[np.bool_] | None = None,
 ) -> dict[str, float]:
     """How good a guess is of votes and gold labels; or how well it knows what is strange to it."""
-    P, doubt, spread = guess
-    low = -P.max(axis=1)
+    P, doubt, spread, information = guess
+    ways = {"probability": -P.max(axis=1)}
+    if doubt is not None and information is not None:
+        noise = metrics.cross_entropy(P, P) - information
+        ways |= {"doubt": doubt, "information": information, "noise": noise}
     if strange is not None:
-        result = {"strange by probability": metrics.auroc(strange, low)}
-        return result | (
-            {} if doubt is None else {"strange by doubt": metrics.auroc(strange, doubt)}
-        )
+        return {f"strange by {way}": metrics.auroc(strange, by) for way, by in ways.items()}
     assert gold is not None
     votes = asked.sums()
     right = P.argmax(axis=1) == gold
@@ -123,18 +140,13 @@ def scores(
         "accuracy": float(np.mean(right)),
         "calibration, votes": metrics.calibration_error(votes / votes.sum(axis=1)[:, None], P),
         "calibration, gold": metrics.calibration_error(np.eye(P.shape[1])[gold], P),
-        "errors by probability": metrics.auroc(~right, low),
         "votes together": float(
             np.sum(dirichlet_log_loss(votes.astype(int), P, spread)) / votes.sum()
         ),
         "coverage of 90 %": float(coverage(votes.astype(int), P, spread, levels=(0.9,))[0]),
     }
-    if doubt is not None:
-        result |= {
-            "errors by doubt": metrics.auroc(~right, doubt),
-            "doubt": float(np.mean(doubt)),
-        }
-    return result
+    result |= {f"errors by {way}": metrics.auroc(~right, by) for way, by in ways.items()}
+    return result | ({} if doubt is None else {"doubt": float(np.mean(doubt))})
 
 
 def learn(
@@ -183,7 +195,18 @@ def learn(
             said = network("reverse_kl", smooth(target, _SMOOTHING))
         case _:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}; {method!r} came.")
-    return Guess(said.probability, said.uncertainty, said.uncertainty / W)
+    P, u = said.probability, said.uncertainty
+    return Guess(P, u, u / W, information(P, u / W))
+
+
+def information(P: Floats, spread: Floats) -> Floats:
+    """What knowing p would tell about the next vote, of Dirichlets of mean P and 1 / spread counts.
+
+    H(P) - E H(p),   E H(p) = psi(A + 1) - sum_k P_k psi(alpha_k + 1),   alpha = A P,   A = 1/spread
+    """
+    A = 1 / spread
+    noise = digamma(A + 1) - np.sum(P * digamma(A[:, None] * P + 1), axis=1)
+    return metrics.cross_entropy(P, P) - noise
 
 
 def together(each: Floats) -> Guess:
@@ -198,7 +221,8 @@ def together(each: Floats) -> Guess:
         [metrics.cross_entropy(p, p) for p in each], axis=0
     )
     share = each.var(axis=0).sum(axis=1) / np.sum(P * (1 - P), axis=1)
-    return Guess(P, np.maximum(doubt, 0), share / (1 - share))
+    doubt = np.maximum(doubt, 0)
+    return Guess(P, doubt, share / (1 - share), doubt)
 
 
 def _learned(crowd: Annotations) -> Crowd:

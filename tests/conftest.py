@@ -21,7 +21,7 @@ os.environ.setdefault(
     "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 )
 # A submission never depends on luck: the same examples are drawn every time, and none is timed.
-settings.register_profile("slencodings", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("slencodings", max_examples=10, deadline=None, derandomize=True)
 # Chance is for `make torture`, which says how many examples of each law to draw, always new ones.
 settings.register_profile(
     "torture",
@@ -34,9 +34,10 @@ settings.register_profile(
 settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
 
 
-# Files that need Spark, Dask, servers, a browser, the site, a network or whole crowds, and those
-# that repeat whole experiments or start, stop and kill processes: their tests are slow, and so is
-# any test with such a library in its name. The longest comes first, so that all processes end
+# What `make quick` leaves out: files that need Spark, Dask, servers, a browser, the site, a network
+# or whole crowds, that repeat experiments or start, stop and kill processes, and those that learn
+# crowds or run whole commands, one after the other. Their tests are slow, and so is any test with
+# such a library in its name. Those that take longest come first, so that all processes end
 # together.
 SLOW = [
     "test_spark.py",
@@ -44,22 +45,50 @@ SLOW = [
     "test_backends.py",
     "test_dask.py",
     "test_databases.py",
+    "test_store.py",
+    "test_crowd_tables.py",
+    "test_cli_weigh.py",
+    "test_comparison.py",
     "test_demo.py",
     "test_readme.py",
-    "test_classifier.py",
-    "test_real_experiments.py",
     "test_trainers.py",
-    "test_site.py",
+    "test_table_kinds.py",
+    "test_classifier.py",
     "test_report_page.py",
+    "test_report.py",
+    "test_intake.py",
+    "test_annotators.py",
+    "test_site.py",
+    "test_cli_process.py",
+    "test_experiments.py",
+    "test_tables.py",
+    "test_sources.py",
+    "test_crowds.py",
+    "test_sample_recipe.py",
+    "test_plot.py",
+    "test_real_experiments.py",
+    "test_survey.py",
+    "test_files.py",
+    "test_cli_panel.py",
     "test_models.py",
+    "test_loaders.py",
+    "test_rounds.py",
+    "test_bucket.py",
+    "test_triage.py",
+    "test_helped.py",
+    "test_pool.py",
+    "test_learned_crowd.py",
+    "test_answers.py",
     "test_classifier_files.py",
+    "test_report_items.py",
+    "test_report_command.py",
+    "test_times.py",
+    "test_panel.py",
+    "test_rounds_experiment.py",
+    "test_scored.py",
     "test_torch_head.py",
     "test_torch_losses.py",
-    "test_cli_process.py",
-    "test_bucket.py",
-    "test_experiments.py",
     "test_scratch.py",
-    "test_loaders.py",
     "test_loader_downloads.py",
     "test_benchmarks.py",
     "test_cifar10s.py",

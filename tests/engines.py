@@ -226,8 +226,11 @@ def assert_wide(
 
 def assert_long(
     engine: Engine, table: Any, expected: dict[Any, Opinion], labels: Sequence[Any] = LABELS
-) -> None:
-    """Every label that is believed has its row; an item without any has one without label."""
+) -> Columns:
+    """Every label that is believed has its row; an item without any has one without label.
+
+    Returns the columns, which are computed once.
+    """
     assert type(table) is engine.kind
     columns = engine.read(table)
     if not engine.lazy:
@@ -251,6 +254,7 @@ def assert_long(
         assert_close(np.asarray(row["belief"]), np.asarray(0.0 if k is None else b[k]))
         if k is not None and "probability" in row:
             assert_close(np.asarray(row["probability"]), np.asarray(expected[item].probability[k]))
+    return columns
 
 
-FORMS: dict[Form, Callable[..., None]] = {"wide": assert_wide, "long": assert_long}
+FORMS: dict[Form, Callable[..., object]] = {"wide": assert_wide, "long": assert_long}

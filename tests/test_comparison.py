@@ -17,8 +17,9 @@ from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
 from slencodings.evaluation import Comparison, compare, methods, predictors
 from slencodings.evaluation.held_out import _deal
+from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.measure import Resampled
-from slencodings.evaluation.methods import Learner, methods_for
+from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_crowd
@@ -187,7 +188,7 @@ def test_scores_are_those_of_the_metrics_module():
     sums = score(predict(fit, train, held_out), held_out)
     votes, direct, own, _, brier, agreement, *_ = sums
     each = metrics.held_out_log_loss(
-        test.item, test.y, 1 / 3, n_labels=3, base_rate=methods.base_rate(train), each=True
+        test.item, test.y, 1 / 3, n_labels=3, base_rate=Learner(train).base_rate, each=True
     )
     several = np.bincount(test.item, minlength=40) > 1
     expected = np.bincount(test.item, np.nan_to_num(each), 40)
@@ -267,7 +268,7 @@ def test_habits_are_learned_on_other_items_than_those_that_are_scored():
     fold, votes, own = _deal(a, 2, np.random.default_rng(0)), [], []
     for f in (0, 1):
         train, test = (a.rows(keep[a.item]) for keep in (fold != f, fold == f))
-        rate = methods.base_rate(train)
+        rate = Learner(train).base_rate
         seen, asked = shares_of_others(train, rate), shares_of_others(test, rate)
         habits = crowd_habits(seen, train)
         each = own_habits(seen, train, habits)[test.annotator]
@@ -305,7 +306,7 @@ def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows
         "alone": make([0, 0, 1, 1, 2, 3], [0, 1, 0, 1, 2, 3], [0, 0, 1, 0, 1, 0]),
     }
     for case, a in cases.items():
-        found = compare(a, bootstrap=10)
+        found = compare(a, bootstrap=10, folds=2)
         assert len(found.rows) == len(methods_for(a)) + 1, case
         assert all(row["votes"] >= 0 for row in found.rows), case
         assert str(found).count("\n") > len(found.rows)
@@ -405,7 +406,7 @@ def test_intervals_are_those_of_the_mean_over_items():
     a, _ = skilled(np.random.default_rng(1), N=400)
     (row,) = rows_of(compare(a, methods=["SLE, one count each"], bootstrap=2000))
     # The standard error of a ratio of sums over items, written another way.
-    rate = methods.base_rate(a)
+    rate = Learner(a).base_rate
     each = metrics.held_out_log_loss(a.item, a.y, 1 / 3, n_labels=2, base_rate=rate, each=True)
     error = np.std(each.reshape(400, 12).mean(axis=1)) / math.sqrt(400)
     assert row["votes_high"] - row["votes_low"] == pytest.approx(2 * 1.96 * error, rel=0.12)
@@ -435,7 +436,7 @@ def test_gold_comes_as_names_codes_or_a_soft_truth():
     soft[:7] = np.nan
     (row,) = rows_of(compare(a, gold=soft, methods=["SLE, kappa"], bootstrap=5))
     kappa = aggregate.as_reliability(aggregate.pairwise_kappa(a)).reliability
-    found = aggregate.sle(a, reliability=kappa, base_rate=methods.base_rate(a)).probability[7:]
+    found = aggregate.sle(a, reliability=kappa, base_rate=Learner(a).base_rate).probability[7:]
     assert row["jsd"] == pytest.approx(metrics.jsd(soft[7:], found, root=True).mean())
     assert row["nes"] == pytest.approx(metrics.entropy_similarity(soft[7:], found))
     assert "JSD" in str(compare(a, gold=soft, **how))
@@ -519,7 +520,7 @@ def test_rte_comes_out_as_in_the_trial():
     c = real(rte)
     names = ["SLE, one count each", "SLE, kappa", "Dawid-Skene", "MACE"]
     names += ["learned crowd"]
-    found = compare(c.annotations, gold=c.gold, methods=names)
+    found = compare(c.annotations, gold=c.gold, methods=names, bootstrap=10)
     by_name = {row["method"]: row for row in rows_of(found)}
     trial = {"SLE, one count each": 0.592, "SLE, kappa": 0.595}
     for name, loss in {**trial, "Dawid-Skene": 0.567}.items():

@@ -56,10 +56,24 @@ def rows_of(rows: int = 48, seed: int = 5) -> Columns:
     return columns
 
 
+# What every engine is held against is computed once for all of them.
+READ: dict[str, Annotations] = {}
+LEARNED: dict[str, Crowd] = {}
+
+
+def read(columns: Columns, said: Any, **how: Any) -> Annotations:
+    key = repr((columns, said, how))
+    if key not in READ:
+        READ[key] = from_table(columns, **said, **how)
+    return READ[key]
+
+
 def learn(columns: Columns, said: Any = STATED, **how: Any) -> Crowd:
-    annotations = from_table(columns, **said, confidence_scale=None)
-    how = {"ridge": Ridge(0.1, 0.1, 0.1, 0.1)} | how
-    return learn_crowd(annotations, **how)
+    key = repr((columns, said, how))
+    if key not in LEARNED:
+        how = {"ridge": Ridge(0.1, 0.1, 0.1, 0.1)} | how
+        LEARNED[key] = learn_crowd(read(columns, said, confidence_scale=None), **how)
+    return LEARNED[key]
 
 
 def expect(
@@ -67,7 +81,7 @@ def expect(
 ) -> dict[Any, Opinion]:
     """The opinion of each item by way of arrays."""
     how = {"confidence_scale": None} | how
-    annotations = from_table(columns, **said, **how)
+    annotations = read(columns, said, **how)
     opinion = getattr(crowd, reading)(annotations)
     return {item: opinion.rows(n) for n, item in enumerate(annotations.items)}
 
@@ -100,8 +114,7 @@ def test_every_engine_fuses_as_the_arrays_do(
 def test_the_long_form_has_all_labels(engine: Engine, crowd: Crowd, reading: CrowdReading) -> None:
     columns, expected = rows_of(), expect(crowd, rows_of(), reading=reading)
     fused = fuse_table(engine(columns), **STATED, crowd=crowd, reading=reading, form="long")
-    assert_long(engine, fused, expected)
-    found = engine.read(fused)
+    found = assert_long(engine, fused, expected)
     # What is true may be any label, so that whoever has one has all of them.
     assert len(found["item"]) == 3 * (len(expected) - 1) + 1
     assert [i for i, k in zip(found["item"], found["label"], strict=True) if is_missing(k)] == [
@@ -118,7 +131,7 @@ def test_evidence_adds_up_and_serves_both_readings(engine: Engine, crowd: Crowd)
         return engine.read(fuse_table(engine(part), **STATED, crowd=crowd, form="evidence"))
 
     whole = evidence(columns)
-    said = from_table(columns, **STATED, confidence_scale=None)
+    said = read(columns, STATED, confidence_scale=None)
     known = crowd.evidence(said)
     assert known.log_likelihood is not None
     for row in zip(*whole.values(), strict=True):
@@ -134,9 +147,10 @@ def test_evidence_adds_up_and_serves_both_readings(engine: Engine, crowd: Crowd)
     below["label"] = [None if is_missing(label) else label for label in below["label"]]
     stacked = engine(below)
     for reading in ("votes", "truth"):
+        expected = expect(crowd, columns, reading=reading)
         for form, assert_form in FORMS.items():
             fused = fuse_evidence(stacked, crowd=crowd, reading=reading, form=form)
-            assert_form(engine, fused, expect(crowd, columns, reading=reading))
+            assert_form(engine, fused, expected)
 
 
 PARTS = [{"by_confidence": False}, {"by_annotator": False}]
@@ -164,10 +178,10 @@ def test_votes_are_the_answer_where_there_is_no_model_of_truth(
     columns = rows_of()
     for voting in (replace(crowd, model=None), count_each(from_table(columns, **NAMED))):
         expected = expect(voting, columns, reading=reading)
+        stored = fuse_table(engine(columns), **STATED, crowd=voting, form="evidence")
         for form, assert_form in FORMS.items():
             fused = fuse_table(engine(columns), **STATED, crowd=voting, reading=reading, form=form)
             assert_form(engine, fused, expected)
-            stored = fuse_table(engine(columns), **STATED, crowd=voting, form="evidence")
             fused = fuse_evidence(stored, crowd=voting, reading=reading, form=form)
             assert_form(engine, fused, expected)
 

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,17 @@ def story(seed: int = 0, save: str | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def stories() -> list[str]:
-    return [story(seed) for seed in range(2)]
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder but for a file that the first story replaces."""
+    folder = tmp_path_factory.mktemp("saved")
+    (folder / "my crowd.csv").write_text("old")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stories(saved: Path) -> list[str]:
+    with chdir(saved):
+        return [story(0, "my crowd.csv"), story(1)]
 
 
 def scores(text: str, question: str) -> dict[str, list[float]]:
@@ -37,8 +47,23 @@ def scores(text: str, question: str) -> dict[str, list[float]]:
     return {name: [float(x) for x in cells.split()] for name, cells in found}
 
 
-def test_the_story_depends_on_the_seed_and_on_nothing_else(stories: list[str]):
-    assert story(1) == stories[1]
+def test_the_story_depends_on_the_seed_and_on_nothing_else_but_what_the_terminal_has(
+    stories: list[str],
+):
+    """Told again in another process, to a terminal that has no shades."""
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    run = subprocess.run(
+        [sys.executable, "-c", "from slencodings.cli.demo import tell; tell(1)"],
+        env=os.environ | plain | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert run.stderr == b""
+    rich, poor = str.maketrans(" ░▒▓█", " .:*#"), run.stdout.decode("ascii")
+    assert poor == stories[1].translate(rich) + "\n"
+    for shade, text in (("█", stories[1]), ("#", poor)):
+        assert re.search(rf"uncertainty +0\.\d\d {shade}+\n", text)
+        assert "\x1b" not in text
     assert stories[0] != stories[1]
     assert "(seed 1)" in stories[1]
 
@@ -83,9 +108,11 @@ def test_whether_it_pays_follows_any_numbers(learned, counted, words: str):
     assert demo._verdict(rows).startswith(words)
 
 
-def test_the_crowd_can_be_saved_and_encoded_right_away(sle: Sle):
-    Path("my crowd.csv").write_text("old")
-    text = story(0, "my crowd.csv")
+def test_the_crowd_can_be_saved_and_encoded_right_away(
+    stories: list[str], saved: Path, sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(saved)
+    text = stories[0]
     assert os.listdir() == ["my crowd.csv"]
     assert "The crowd is in my crowd.csv. Now type:" in text
     first, second = (line.strip() for line in text.splitlines()[-2:])
@@ -126,26 +153,3 @@ def test_without_scikit_learn_it_says_what_to_install(sle: Sle, monkeypatch: pyt
     code, out, err = sle("demo")
     assert (code, out) == (1, "")
     assert re.search(r"error: .*scikit-learn.*pip install 'slencodings\[demo\]'", err)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "shade"),
-    [("utf-8", "█"), ("ascii", "#")],
-)
-def test_the_picture_is_drawn_with_what_the_terminal_has(encoding: str, shade: str):
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    environment = os.environ | plain | {"PYTHONIOENCODING": encoding}
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from slencodings.cli.demo import tell; tell(1)",
-        ],
-        env=environment,
-        capture_output=True,
-        check=True,
-    )
-    text = run.stdout.decode(encoding)
-    assert run.stderr == b""
-    assert re.search(rf"uncertainty +0\.\d\d {shade}+\n", text)
-    assert "\x1b" not in text

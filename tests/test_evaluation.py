@@ -13,7 +13,7 @@ from strategies import assert_same_row, present, seeds
 from slencodings import Opinion, encode, evaluate, from_table, smooth
 from slencodings.aggregate import soft_vote
 from slencodings.annotations import Annotations
-from slencodings.evaluation.scores import LEVELS
+from slencodings.evaluation.vote_counts import LEVELS
 from slencodings.metrics import entropy_correlation, entropy_similarity, jsd
 
 SECOND_ORDER = {

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from test_rounds import digit_like, small
 
 from slencodings import Opinion, check
-from slencodings.files.encode import Known, encode_file
+from slencodings.files.encode import encode_file
+from slencodings.files.job import Known
 from slencodings.tables.fuse import Fusing
 from slencodings.torch import truth_with_network, votes_with_network
 from slencodings.trust import count_each, learn_crowd

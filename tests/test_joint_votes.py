@@ -11,7 +11,8 @@ from crowds import crowd, make
 
 from slencodings.evaluation import compare
 from slencodings.evaluation.held_out import _deal
-from slencodings.evaluation.methods import Fitted, Learner, Target, methods_for
+from slencodings.evaluation.learner import Fitted, Learner, Target
+from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, crowd_habits
 from slencodings.opinion import Floats

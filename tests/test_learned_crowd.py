@@ -13,7 +13,7 @@ from real_crowds import rows_of
 
 from slencodings import from_table
 from slencodings.aggregate import shrunk_dawid_skene
-from slencodings.aggregate.shrunk import confusions, crowd_confusion, expected_confusions
+from slencodings.aggregate.shrunk import confusions, crowd_confusion, expected_confusions, habits
 from slencodings.annotations import Annotations
 from slencodings.opinion import check
 from slencodings.trust import Crowd, learn_crowd
@@ -155,7 +155,7 @@ def test_the_mean_loss_is_that_of_the_votes_that_are_scored(seed, soft):
 def test_confusions_are_shrunk_to_what_the_crowd_confuses_at_the_annotators_accuracy():
     mass = np.asarray([[[30.0, 10.0], [5.0, 35.0]], [[0.0, 0.0], [0.0, 0.0]]])
     used = mass.sum(axis=1)
-    expected = expected_confusions(mass, used)
+    expected = expected_confusions(mass, habits(used))
     few, many = confusions(mass, expected, 0.0), confusions(mass, expected, 1e9)
     assert_allclose(few[0], mass[0] / mass[0].sum(axis=1, keepdims=True), rtol=1e-6)
     # Nothing is known of the second, so it is as the crowd on average.
@@ -169,7 +169,7 @@ def test_a_better_annotator_is_expected_to_be_better_on_labels_they_never_saw():
     mass = np.zeros((3, 2, 2))
     mass[0], mass[1] = [[90, 10], [10, 90]], [[60, 40], [40, 60]]
     mass[2] = [[60, 0], [0, 0]]
-    E = confusions(mass, expected_confusions(mass, mass.sum(axis=1) + rng.random()), 10.0)
+    E = confusions(mass, expected_confusions(mass, habits(mass.sum(axis=1) + rng.random())), 10.0)
     assert E[2, 1, 1] > E[0, 1, 1] > E[1, 1, 1]
 
 

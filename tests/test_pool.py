@@ -9,7 +9,8 @@ from crowds import crowd, make
 
 from slencodings.evaluation import compare, methods
 from slencodings.evaluation.held_out import _deal
-from slencodings.evaluation.methods import Fitted, Learner, Target, methods_for, pooled
+from slencodings.evaluation.learner import Fitted, Learner, Target
+from slencodings.evaluation.methods import methods_for, pooled
 from slencodings.evaluation.pool import (
     NAME,
     Weights,

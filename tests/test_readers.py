@@ -10,8 +10,9 @@ import duckdb
 import pytest
 
 from slencodings.files.duckdb import _broken_line
+from slencodings.files.heads import format_of, header, text_of
 from slencodings.files.locate import Source
-from slencodings.files.scan import _format_of, header, scan, text_of, typed
+from slencodings.files.scan import scan, typed
 from slencodings.tables.roles import USUAL_NAMES, Reading, choose_columns, find_columns
 
 
@@ -162,7 +163,7 @@ def test_the_format_is_found_by_content_if_the_name_does_not_tell(
 ):
     path = tmp_path / "export.dat"
     path.write_bytes(gzip.compress(CONTENTS[format]) if packed else CONTENTS[format])
-    assert _format_of(str(path)) == format
+    assert format_of(str(path)) == format
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_the_format_is_found_by_content_if_the_name_does_not_tell(
 )
 def test_a_name_that_tells_is_believed(tmp_path: Path, name: str, format: str):
     (tmp_path / name).write_bytes(b"whatever")
-    assert _format_of(str(tmp_path / name)) == format
+    assert format_of(str(tmp_path / name)) == format
 
 
 @pytest.mark.parametrize("delimiter", list(",;\t|"))

@@ -315,6 +315,30 @@ def test_texts_become_what_the_network_of_the_data_set_takes(dataset):
     assert model.predict_opinion(found.X).belief.shape == (len(TEXTS), 2)
 
 
+def test_the_whole_of_a_bert_is_trained_by_the_plan_of_the_paper(monkeypatch):
+    from experiments.__main__ import _parser, _plan
+
+    words = ["--layers", "all", "--epochs", "3", "--batch", "4", "--rate", "1e-3"]
+    plan = _plan(_parser().parse_args(["real", *words]), sets.PLANS["mre"])
+    crowd = tiny_data(N=len(TEXTS))._replace(X=TEXTS)
+    data = sets.encoded(crowd, "mre", tiny_encoder(), plan.layers, None)
+    start, fit = data.network(), SLEClassifier.fit
+    trained: list[Any] = []
+
+    def watched(model, *given, **how):
+        trained.append(fit(model, *given, **how))
+        return trained[-1]
+
+    monkeypatch.setattr(SLEClassifier, "fit", watched)
+    every = np.arange(len(TEXTS))
+    real.learn(data._replace(network=lambda: start), "SLE (crowd)", every, every, 0, plan)
+    assert len(trained[0].history_) == 3
+    before, now = start.state_dict(), trained[0].network_.encoder.state_dict()
+    moved = {name for name in now if not torch.equal(now[name], before[name])}
+    for layer in ("embeddings.word_embeddings", "layers.0", "layers.1", "layers.2"):
+        assert any(name.startswith(f"{layer}.") for name in moved)
+
+
 # Methods
 
 
@@ -502,7 +526,7 @@ def test_images_of_every_kind_are_written_into_the_document(monkeypatch, tmp_pat
     from experiments import tables
 
     monkeypatch.setattr(tables, "DOCS", tmp_path)
-    marks = ["cifar10s", "cifar10s_soft", "mre", "convabuse", "rte", "uds", "other plans"]
+    marks = [*sets.PLANS, "against CE", "other plans"]
     text = "\n".join(f"<!-- {name} -->\nnone\n<!-- end of {name} -->" for name in marks)
     (tmp_path / "reproduction.md").write_text(text)
     sets_ = ("--dataset", "cifar10s_soft", "--methods", "CE", "SLE (crowd)", "--write")
@@ -510,7 +534,7 @@ def test_images_of_every_kind_are_written_into_the_document(monkeypatch, tmp_pat
     written = (tmp_path / "reproduction.md").read_text()
     assert "ResNet-32A; layers all, epochs 6, batch 64, rate 0.003, KL normalized." in written
     assert "| SLE (crowd) | **0.900** | " in written
-    assert written.count("none") == len(marks) - 2
+    assert written.count("none") == len(marks) - 3
 
 
 def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
@@ -546,6 +570,32 @@ def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
     assert "| SLE (gold) † | **0.400**" in parts["rte"]
     assert f"| rte | SLE (crowd) | {texts.MINILM} | {old} | 1 | 0.200 |" in parts["other plans"]
     assert parts["other plans"].count("| rte |") == 1
+    # Less is better of JSD and of the log-loss of votes.
+    beside = "**0.300** / 0.100 | **0.300** / 0.100 | 0.300 / **0.100** | **0.300** / 0.100 |"
+    assert f"| rte | 1 | {beside} 0.300 / **0.100** |" in parts["against CE"]
+
+
+def test_the_best_is_bold_who_is_level_is_marked_and_few_seeds_are_told():
+    import polars as pl
+
+    from experiments import tables
+
+    names = [f"{m}_gold" if "f1" in m else m for m, *_ in tables.SHOWN]
+    values = {"MV": (0.5, 0.52), "CE": (0.6, 0.7), "KL": (0.62, 0.7), "SLE (crowd)": (0.9,)}
+    rows = pl.DataFrame(
+        {"setting": "rte", "method": method, "seed": seed, "metric": name, "value": value}
+        for method, each in values.items()
+        for seed, value in enumerate(each)
+        for name in names
+    )
+    _, cells = tables.table2(rows, "rte")
+    assert [row[0] for row in cells] == ["MV", "CE", "KL", "SLE (crowd) (1 seed)"]
+    assert [row[1] for row in cells] == [
+        "0.510 ± 0.014",
+        "0.650 ± 0.071°",
+        "**0.660 ± 0.057**",
+        "0.900",
+    ]
 
 
 def test_the_document_shows_the_rows_of_table_2():

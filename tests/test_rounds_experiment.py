@@ -6,15 +6,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from fitting import one_thread, quick
-from test_rounds import digit_like, one_vote_each
+from test_real_experiments import TEXTS, tiny_data, tiny_encoder
+from test_rounds import digit_like, few_trials, one_vote_each
 from torch import nn
 
-from experiments import rounds, tables
+from experiments import data as sets
+from experiments import rounds, tables, texts
+from experiments.__main__ import main
 from experiments.rivals import crowd_layer, raykar
 from experiments.rows import FOLDER, read
 from slencodings.annotations import Annotations
 
-__all__ = ["one_thread"]
+__all__ = ["few_trials", "one_thread"]
 
 
 def test_joint_em_and_a_layer_of_annotators_find_truth_behind_noisy_votes():
@@ -58,6 +61,7 @@ def test_a_crowd_is_cut_to_so_many_annotations_an_item():
     assert len(rounds.cut(crowd, 9, np.random.default_rng(0)).item) == len(crowd.item)
 
 
+@pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("method", rounds.METHODS)
 def test_every_method_is_scored_on_targets_and_new_items(method):
     X, crowd, truth = digit_like(N=100)
@@ -72,6 +76,34 @@ def test_a_method_of_another_name_is_refused():
     crowd, _ = one_vote_each(N=40)
     with pytest.raises(ValueError, match=r"`method` must be one of CE on votes, .*; 'MV' came"):
         rounds.learn("MV", np.zeros((40, 2), dtype=np.float32), crowd, rounds.Plan(1, 0.1), 0)
+
+
+@pytest.mark.parametrize("name", ["mre", "uds"])
+def test_texts_are_seen_by_an_encoder_that_is_not_trained(name, monkeypatch, tmp_path):
+    X = [(text, "the", 1) for text in TEXTS] if name == "uds" else TEXTS
+    data = tiny_data(N=len(TEXTS), gold=name == "mre")._replace(X=X)
+    monkeypatch.setattr(sets, "raw_texts", lambda _: data)
+    monkeypatch.setattr(sets, "CACHE", tmp_path)
+    monkeypatch.setattr(texts, "load_encoder", tiny_encoder)
+    rounds._features.cache_clear()
+    found = rounds.sentences(name, 0)
+    rounds._features.cache_clear()
+    # Beside the whole of the text, the word that is asked about.
+    size = tiny_encoder().model.config.hidden_size
+    assert found.X.shape == (len(TEXTS), 2 * size if name == "uds" else size)
+    assert sorted([*found.train, *found.test]) == list(range(len(TEXTS)))
+    assert np.all(found.gold >= 0) == (name == "mre")
+
+
+def test_some_numbers_of_annotations_are_tried_alone_and_others_are_refused(tmp_path):
+    some = rounds.jobs(["uds", "digits"], ["CE on votes"], 1, annotations=[2, 5])
+    assert [(job["setting"], job["annotations"]) for job in some] == [
+        ("uds", "2"),
+        ("digits", "2"),
+        ("digits", "5"),
+    ]
+    with pytest.raises(SystemExit, match=r"--annotations must be some of .*; \[7\] came"):
+        main(["rounds", "--annotations", "7", "--rows", str(tmp_path / "r.parquet")])
 
 
 def test_the_document_says_what_the_rows_say():

@@ -22,7 +22,7 @@ from slencodings.tables.roles import Reading
 from slencodings.trust import Ridge, learn_crowd
 from slencodings.trust.learn_from_table import learn_from_table
 
-ct = sys.modules["slencodings.aggregate.crowdtruth"]
+ct = sys.modules["slencodings.aggregate.crowdtruth_blocks"]
 METHODS = [dawid_skene, one_coin, glad, crowdtruth, mace]
 
 
@@ -59,7 +59,7 @@ def ordered_pairs(a):
 def test_a_pair_of_judgments_is_listed_both_ways_at_six_bytes(monkeypatch):
     monkeypatch.setattr(ct, "_BLOCK", 50)
     a = large(1000, M=20)
-    blocks = list(ct._pairs(judgments(a), 3, 10**6))
+    blocks = list(ct.pairs_in_blocks(judgments(a), 3, 10**6))
     assert len(blocks) > 5
     assert sum(len(b.vote) for b in blocks) == ordered_pairs(a)
     assert sum(x.nbytes for b in blocks for x in (b.vote, b.first, b.same)) == 6 * ordered_pairs(a)

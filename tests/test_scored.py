@@ -9,7 +9,8 @@ from flat import read_crowd
 from strategies import present
 
 from slencodings.evaluation import compare
-from slencodings.evaluation.methods import Learner, methods_for
+from slencodings.evaluation.learner import Learner
+from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.trust import learn_crowd, weigh
 

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import betabinom, multinomial
 from strategies import seeds
 
-from slencodings.evaluation.scores import LEVELS, coverage, dirichlet_log_loss
+from slencodings.evaluation.vote_counts import LEVELS, coverage, dirichlet_log_loss
 
 
 def polya(votes, alpha):

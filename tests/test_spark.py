@@ -1,4 +1,4 @@
-"""Spark: a real cluster of three processes on this machine, in classic and Connect sessions."""
+"""Spark: a real cluster of processes on this machine, in classic and Connect sessions."""
 
 import json
 import os
@@ -12,8 +12,9 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ import pytest
 from crowd_files import Roles, assert_same_table, skilled_table
 from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd_table, in_order
 from flat import encode_file, encode_on_spark
+from running import Sle
 from strategies import assert_close
 
 from slencodings import from_table, fuse_table
@@ -61,7 +63,7 @@ def free_port() -> int:
 
 
 class Cluster:
-    """A standalone master and two workers, each a process group of its own."""
+    """A standalone master and its workers, each a process group of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.page, port = folder, free_port(), free_port()
@@ -69,7 +71,7 @@ class Cluster:
         self.processes: list[subprocess.Popen[bytes]] = []
         page = ["--port", str(port), "--webui-port", str(self.page)]
         self.start("master.Master", "--host", HERE, *page)
-        self.workers = [self.start_worker() for _ in range(2)]
+        self.workers: list[subprocess.Popen[bytes]] = []
 
     def start(self, name: str, *options: str) -> subprocess.Popen[bytes]:
         place = {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": HERE}
@@ -96,10 +98,10 @@ class Cluster:
         worker.wait()
         self.workers.remove(worker)
 
-    def complete(self) -> None:
-        """Two workers again, and the master knows."""
-        self.workers += [self.start_worker() for _ in range(2 - len(self.workers))]
-        until(lambda: self.alive() == 2)
+    def complete(self, count: int) -> None:
+        """At least so many workers, and the master knows."""
+        self.workers += [self.start_worker() for _ in range(count - len(self.workers))]
+        until(lambda: self.alive() == len(self.workers))
 
     def alive(self) -> int:
         with (
@@ -128,10 +130,18 @@ def until(true: Callable[[], Any], seconds: float = 120) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
-        cluster.complete()
+        cluster.complete(1)
         yield cluster
     finally:
         cluster.stop()
+
+
+# For a few rows, planning and compiling are all the time that Spark takes; see `as_delivered`.
+FOR_FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +165,7 @@ def sessions(cluster: Cluster) -> Iterator[dict[str, Any]]:
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": HERE,
         "spark.connect.grpc.binding.port": port,
+        **FOR_FEW_ROWS,
     }
     classic = SparkSession.builder.master(cluster.url).config(map=settings).getOrCreate()
     connect = ConnectSession.builder.remote(f"sc://{HERE}:{port}").getOrCreate()
@@ -173,8 +184,33 @@ def sessions(cluster: Cluster) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def spark(sessions: dict[str, Any]) -> Any:
+def spark(cluster: Cluster, sessions: dict[str, Any]) -> Any:
+    cluster.complete(1)  # Whoever comes after a test that lost all of them needs one.
     return sessions["classic"]
+
+
+AS_DELIVERED = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+
+
+@contextmanager
+def settings(spark: Any, changed: dict[str, Any]) -> Iterator[None]:
+    before = {name: spark.conf.get(name) for name in changed}
+    for name, value in changed.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():  # Unset, they would be Spark's own, 200 partitions.
+        spark.conf.set(name, value)
+
+
+@pytest.fixture
+def as_delivered(spark: Any) -> Iterator[None]:
+    """Spark compiles plans and changes them at work, as it does where nobody forbids it."""
+    with settings(spark, AS_DELIVERED):
+        yield
 
 
 class Engine(NamedTuple):
@@ -187,22 +223,10 @@ class Engine(NamedTuple):
         return self.session.createDataFrame(pa.table(columns))
 
 
-# For a few rows, planning is all the time that Spark takes.
-FOR_FEW_ROWS = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-
-
 @pytest.fixture(scope="module", params=["classic", "connect"])
-def engine(request: pytest.FixtureRequest, sessions: dict[str, Any]) -> Iterator[Engine]:
+def engine(request: pytest.FixtureRequest, sessions: dict[str, Any]) -> Engine:
     session = sessions[request.param]
-    for name, value in FOR_FEW_ROWS.items():
-        session.conf.set(name, value)
-    yield Engine(session, session.createDataFrame(pa.table(crowd_table())))
-    for name in FOR_FEW_ROWS:
-        session.conf.unset(name)
+    return Engine(session, session.createDataFrame(pa.table(crowd_table())))
 
 
 def rows_of(table: Any) -> Columns:
@@ -219,6 +243,7 @@ def assert_fused_alike(table: Any, reference: Any) -> None:
     assert_same_table(rows_of(table), rows_of(reference))
 
 
+@cache
 def learned() -> Any:
     """A crowd that knows annotators, stated levels and what people say where a label is true."""
     columns = {name: crowd_table()[name] for name in ("item", "who", "said", "sure")}
@@ -359,101 +384,12 @@ ROLES: Roles = {
 }
 
 
-def test_no_result_depends_on_partitions_or_the_order_of_rows(spark: Any) -> None:
-    from pyspark.sql.functions import rand
-
-    rows = many(20_000, 1000)
-    table = spark.createDataFrame(rows)
-    expected = fuse_table(pl.LazyFrame(rows), **ROLES)
-    for dealt in (
-        table.repartition(1),
-        table.repartition(7),
-        table.repartition(3, "label", "annotator"),
-        table.orderBy(rand(1)),
-    ):
-        assert_fused_alike(fuse_table(dealt, **ROLES), expected)
-
-
 def write_parts(rows: pa.Table, folder: Path, parts: int) -> str:
     folder.mkdir()
     each = -(-len(rows) // parts)
     for i in range(parts):
         pq.write_table(rows.slice(i * each, each), folder / f"part{i}.parquet")
     return str(folder / "*.parquet")
-
-
-def when_half_done(spark: Any, act: Callable[[], object]) -> None:
-    """Act when some tasks of a stage of several are done and others are not."""
-    status = spark.sparkContext.statusTracker()
-
-    def half() -> bool:
-        stages = [status.getStageInfo(i) for i in status.getActiveStageIds()]
-        return any(s and 0 < s.numCompletedTasks < s.numTasks - 1 for s in stages)
-
-    until(half)
-    act()
-
-
-def start_encoding(pool: ThreadPoolExecutor, source: str, target: Path, **how: Any) -> Any:
-    """Encode in a thread; come back when all is checked and fusing begins."""
-    notes: list[str] = []
-    job = pool.submit(encode, source, target, say=lambda what, text: notes.append(what), **how)
-    until(lambda: "read" in notes or job.done())
-    return job
-
-
-@pytest.fixture
-def one_task_each(spark: Any) -> Iterator[None]:
-    """Spark puts small files together, unless they are dear to open."""
-    settings = {"spark.sql.files.openCostInBytes": 1 << 27, "spark.sql.shuffle.partitions": 8}
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():  # Unset, they would be Spark's own, 200 partitions.
-        spark.conf.set(name, value)
-
-
-@pytest.mark.usefixtures("one_task_each")
-def test_the_work_survives_the_loss_of_a_worker(
-    cluster: Cluster, spark: Any, tmp_path: Path
-) -> None:
-    rows = many(200_000, 50_000)
-    source, target = write_parts(rows, tmp_path / "crowd", 16), tmp_path / "targets.parquet"
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            job = start_encoding(pool, source, target)
-            when_half_done(spark, lambda: cluster.kill(cluster.workers[0]))
-            assert not job.done()
-            about = job.result()
-    finally:
-        cluster.complete()
-    expected = fuse_table(pl.from_arrow(rows), **ROLES)
-    found = pl.read_parquet(target / "*.parquet").sort("item")
-    assert found.columns == expected.columns
-    assert about["written"] == len(expected)
-    for name in expected.columns:
-        assert_close(found[name].to_numpy(), expected[name].to_numpy())
-    assert json.loads((target / "_slencodings.json").read_text())["rows"] == len(rows)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["crowd", "targets.parquet"]
-
-
-@pytest.mark.usefixtures("one_task_each")
-def test_workers_lost_for_good_end_the_work_and_leave_nothing(
-    cluster: Cluster, spark: Any, tmp_path: Path
-) -> None:
-    source = write_parts(many(200_000, 50_000), tmp_path / "crowd", 16)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            job = start_encoding(pool, source, tmp_path / "targets.csv", patience=2)
-            when_half_done(spark, lambda: [cluster.kill(w) for w in list(cluster.workers)])
-            with pytest.raises(
-                ConnectionError, match=r"no worker for 2 seconds .* Nothing was wri"
-            ):
-                job.result()
-    finally:
-        cluster.complete()
-    assert [p.name for p in tmp_path.iterdir()] == ["crowd"]
 
 
 SMALL = {
@@ -679,14 +615,15 @@ def run_entry(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_spark_submit_takes_the_options_of_the_command_line(tmp_path: Path) -> None:
+    """In a process of its own, which starts Spark with the master that it is given."""
     from slencodings.cli import __file__ as cli
 
     source = write(tmp_path / "in.csv", SMALL | {"confidence": [5, 3, 1]})
     run = run_entry(
-        *(str(HOME / "bin/spark-submit"), "--master", "local[1]"),
-        *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=1"),
+        *(str(HOME / "bin/spark-submit"), "--conf", "spark.ui.enabled=false"),
+        *("--conf", "spark.sql.shuffle.partitions=1"),
         *(str(Path(cli).with_name("__main__.py")), "encode", "--engine", "spark", source),
-        *("-o", str(tmp_path / "out.parquet")),
+        *("--master", "local[1]", "-o", str(tmp_path / "out.parquet")),
         *("--confidence-scale", "1-5", "--smoothing", "0", "--values", "belief,uncertainty"),
     )
     assert run.returncode == 0, run.stderr
@@ -695,16 +632,19 @@ def test_spark_submit_takes_the_options_of_the_command_line(tmp_path: Path) -> N
     assert found["uncertainty"].to_list() == [0.0, 1.0]
 
 
-def test_sle_encode_hands_over_to_spark(tmp_path: Path) -> None:
-    source = write(tmp_path / "in.csv", SMALL)
-    target, sle = str(tmp_path / "out.parquet"), (sys.executable, "-m", "slencodings.cli")
-    words = (source, "-o", target, "--engine", "spark", "--master", "local[1]", "--smoothing", "0")
-    run = run_entry(*sle, "encode", *words)
-    assert run.returncode == 0, run.stderr
+def test_sle_encode_hands_over_to_spark(
+    cluster: Cluster, spark: Any, sle: Sle, tmp_path: Path
+) -> None:
+    # Java does not know where Python has gone to.
+    source, target = write(tmp_path / "in.csv"), str(tmp_path / "out.parquet")
+    on_spark = ("--engine", "spark", "--master", cluster.url)
+    run = sle("encode", source, "-o", target, *on_spark, "--smoothing", 0)
+    assert run.code == 0, run.err
+    assert not spark.sparkContext._jsc.sc().isStopped()  # a session that ran before goes on
     found = pl.read_parquet(f"{target}/*.parquet").sort("item")
-    again = run_entry(*sle, "encode", source, "-o", f"{target}.csv", "--smoothing", "0")
-    assert again.returncode == 0, again.stderr
-    assert_close(found["uncertainty"], pl.read_csv(f"{target}.csv").sort("item")["uncertainty"])
+    again = sle("encode", source, "-o", "out.csv", "--smoothing", 0)
+    assert again.code == 0, again.err
+    assert_close(found["uncertainty"], pl.read_csv("out.csv").sort("item")["uncertainty"])
 
 
 def test_the_entry_says_errors_in_one_line_and_fails(tmp_path: Path) -> None:
@@ -766,3 +706,90 @@ def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
     query.trigger(availableNow=True).start().awaitTermination()
     sums = spark.table("sums").selectExpr("*", "0D AS dogmatic")
     assert_fused_alike(fuse_evidence(sums), fuse_table(pl.LazyFrame(rows), **ROLES))
+
+
+# With a second worker; the last tests, as they lose them, and processes that begin anew are slow.
+
+
+@pytest.fixture
+def two_workers(cluster: Cluster, spark: Any) -> None:
+    cluster.complete(2)
+    until(lambda: spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 1 + 2)
+
+
+@pytest.mark.usefixtures("as_delivered", "two_workers")
+def test_no_result_depends_on_partitions_or_the_order_of_rows(spark: Any) -> None:
+    from pyspark.sql.functions import rand
+
+    rows = many(20_000, 1000)
+    table = spark.createDataFrame(rows)
+    expected = fuse_table(pl.LazyFrame(rows), **ROLES)
+    for dealt in (
+        table.repartition(1),
+        table.repartition(7),
+        table.repartition(3, "label", "annotator"),
+        table.orderBy(rand(1)),
+    ):
+        assert_fused_alike(fuse_table(dealt, **ROLES), expected)
+
+
+def when_half_done(spark: Any, act: Callable[[], object]) -> None:
+    """Act when some tasks of a stage of several are done and others are not."""
+    status = spark.sparkContext.statusTracker()
+
+    def half() -> bool:
+        stages = [status.getStageInfo(i) for i in status.getActiveStageIds()]
+        return any(s and 0 < s.numCompletedTasks < s.numTasks - 1 for s in stages)
+
+    until(half)
+    act()
+
+
+def start_encoding(pool: ThreadPoolExecutor, source: str, target: Path, **how: Any) -> Any:
+    """Encode in a thread; come back when all is checked and fusing begins."""
+    notes: list[str] = []
+    job = pool.submit(encode, source, target, say=lambda what, text: notes.append(what), **how)
+    until(lambda: "read" in notes or job.done())
+    return job
+
+
+@pytest.fixture
+def one_task_each(spark: Any) -> Iterator[None]:
+    """Spark puts small files together, unless they are dear to open."""
+    small = {"spark.sql.files.openCostInBytes": 1 << 27, "spark.sql.shuffle.partitions": 8}
+    with settings(spark, small):
+        yield
+
+
+@pytest.mark.usefixtures("as_delivered", "one_task_each", "two_workers")
+def test_the_work_survives_the_loss_of_a_worker(
+    cluster: Cluster, spark: Any, tmp_path: Path
+) -> None:
+    rows = many(200_000, 50_000)
+    source, target = write_parts(rows, tmp_path / "crowd", 16), tmp_path / "targets.parquet"
+    with ThreadPoolExecutor(1) as pool:
+        job = start_encoding(pool, source, target)
+        when_half_done(spark, lambda: cluster.kill(cluster.workers[0]))
+        assert not job.done()
+        about = job.result()
+    expected = fuse_table(pl.from_arrow(rows), **ROLES)
+    found = pl.read_parquet(target / "*.parquet").sort("item")
+    assert found.columns == expected.columns
+    assert about["written"] == len(expected)
+    for name in expected.columns:
+        assert_close(found[name].to_numpy(), expected[name].to_numpy())
+    assert json.loads((target / "_slencodings.json").read_text())["rows"] == len(rows)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["crowd", "targets.parquet"]
+
+
+@pytest.mark.usefixtures("as_delivered", "one_task_each")
+def test_workers_lost_for_good_end_the_work_and_leave_nothing(
+    cluster: Cluster, spark: Any, tmp_path: Path
+) -> None:
+    source = write_parts(many(200_000, 50_000), tmp_path / "crowd", 16)
+    with ThreadPoolExecutor(1) as pool:
+        job = start_encoding(pool, source, tmp_path / "targets.csv", patience=2)
+        when_half_done(spark, lambda: [cluster.kill(w) for w in list(cluster.workers)])
+        with pytest.raises(ConnectionError, match=r"no worker for 2 seconds .* Nothing was wri"):
+            job.result()
+    assert [p.name for p in tmp_path.iterdir()] == ["crowd"]

@@ -1,6 +1,7 @@
-"""Trainers that people already use; run by torchrun, this file is one process of several."""
+"""Trainers that people already use; run as a script, this file is two processes that train."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -229,6 +230,8 @@ def test_metrics_are_those_of_the_projected_probability():
     assert got["accuracy"] == pytest.approx(np.mean(hits))
     assert 0 < got["accuracy"] < 1
     assert got["jsd"] == pytest.approx(sle.metrics.jsd(truth, guess.probability).mean(), abs=1e-6)
+    each = -np.sum(truth * np.log(guess.probability.numpy()), axis=-1)
+    assert got["vote_log_loss"] == pytest.approx(float(each.mean()), abs=1e-6)
     similar = sle.metrics.entropy_similarity(truth, guess.probability)
     assert got["entropy_similarity"] == pytest.approx(similar, abs=1e-6)
     assert got["uncertainty"] == pytest.approx(float(guess.uncertainty.mean()), abs=1e-6)
@@ -261,7 +264,7 @@ def test_metrics_for_another_number_of_labels_are_refused():
     ("model", "data"), [(text_model, texts), (image_model, images)], ids=["text", "image"]
 )
 def test_the_trainer_learns_opinions(tmp_path, model, data):
-    trainer = trainer_for(model(), data(), tmp_path, num_train_epochs=8)
+    trainer = trainer_for(model(), data(), tmp_path, num_train_epochs=5)
     before = trainer.evaluate()
     trainer.train()
     after = trainer.evaluate(data(seed=1))
@@ -278,6 +281,19 @@ def test_the_trainer_learns_which_texts_are_disputed(tmp_path):
     u = opinion_from_logits(torch.as_tensor(logits)).uncertainty.numpy()
     disputed = unpack(labels).uncertainty > 0.5
     assert u[disputed].mean() > u[~disputed].mean() + 0.2
+
+
+def test_the_trainer_keeps_the_epoch_that_predicts_votes_best(tmp_path):
+    votes = {"metric_for_best_model": "vote_log_loss", "greater_is_better": False}
+    each = {"eval_strategy": "epoch", "save_strategy": "epoch", "load_best_model_at_end": True}
+    # Steps so large that later epochs are not the best.
+    how = {"num_train_epochs": 4, "learning_rate": 0.3, **votes, **each}
+    trainer: Any = trainer_for(text_model(), texts(n=32), tmp_path, **how)
+    trainer.train()
+    losses = [row["eval_vote_log_loss"] for row in trainer.state.log_history if "eval_loss" in row]
+    assert len(losses) == 4
+    assert min(losses) < losses[-1]
+    assert trainer.evaluate()["eval_vote_log_loss"] == pytest.approx(min(losses))
 
 
 # A fresh model would not do: the Trainer restores by name, and some models (ViT among them) are
@@ -313,9 +329,8 @@ def test_small_batches_added_up_equal_large_ones(tmp_path):
 
 
 def test_two_processes_give_what_one_gives(tmp_path):
-    launch = ["-m", "torch.distributed.run", "--standalone", "--local_addr=127.0.0.1"]
     run = subprocess.run(
-        [sys.executable, *launch, "--nproc_per_node=2", __file__, str(tmp_path)],
+        [sys.executable, __file__, str(tmp_path)],
         env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -335,8 +350,20 @@ def test_two_processes_give_what_one_gives(tmp_path):
         assert float(together[name]) == pytest.approx(alone[name], abs=1e-5)
 
 
+def become_one_of_two():
+    """What torchrun does, but for its processes, each of which takes seconds to import all this."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    child = os.fork()
+    rank = {"RANK": str(int(child == 0)), "LOCAL_RANK": str(int(child == 0))}
+    sizes = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    os.environ |= rank | sizes | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return child
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
+    child = become_one_of_two()
     trainer = train_plainly(folder, per_device_train_batch_size=4)
     assert trainer.args.world_size == 2
     results = trainer.evaluate()
@@ -344,3 +371,5 @@ if __name__ == "__main__":
     if trainer.is_world_process_zero():
         print("", *(f"{name}={value}" for name, value in results.items()), sep="\n")
     torch.distributed.destroy_process_group()
+    if child:
+        assert os.waitpid(child, 0)[1] == 0

@@ -34,7 +34,7 @@ from strategies import present
 from slencodings import aggregate, from_table
 from slencodings.aggregate import crowdtruth, dawid_skene, krippendorff_alpha, mace, majority_vote
 from slencodings.aggregate.em import ballots_of
-from slencodings.aggregate.wawa import _votes
+from slencodings.aggregate.wawa import _weighted_votes
 
 TARGETS = [
     majority_vote, aggregate.soft_vote, aggregate.sle, crowdtruth, dawid_skene, aggregate.one_coin,
@@ -280,7 +280,7 @@ def test_votes_that_all_weigh_nothing_are_not_divided_by_it():
     with np.errstate(invalid="ignore"):
         assert np.isnan(votes[0] / votes[0].sum()).all()  # what they get
     # Wawa's own skills leave somebody on every item, so they are put in here.
-    votes, unlabelled = _votes(ballots_of(a, use_confidence=True), skill)
+    votes, unlabelled = _weighted_votes(ballots_of(a, use_confidence=True), skill)
     np.testing.assert_array_equal(votes, [[1, 2, 0], [0.5, 0, 0], [1, 1, 1]])
     assert unlabelled == 1
     opinion = aggregate.sle(a, reliability=skill)

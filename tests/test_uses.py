@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 
 torch = pytest.importorskip("torch")
 
@@ -32,9 +33,10 @@ def test_every_method_says_how_probable_labels_are_and_some_how_unsure_they_are(
     assert np.all(guess.spread > 0) == (method in uses.DOUBTING)
     found = uses.scores(guess, crowd.of_items(np.arange(40, 60)), gold=y[40:])
     strange = uses.scores(guess, crowd, strange=y[40:] == 2)
-    wanted = {metric for metric, *_ in tables.USES} | {"doubt"}
+    ways = {f"{what} by {way}" for what in ("errors", "strange") for way in tables.WAYS}
+    wanted = {metric for metric, *_ in tables.USES} | ways | {"doubt"}
     if guess.doubt is None:
-        wanted -= {"errors by doubt", "strange by doubt", "doubt"}
+        wanted -= ways - {"errors by probability", "strange by probability"} | {"doubt"}
     assert found.keys() | strange.keys() == wanted
 
 
@@ -42,18 +44,21 @@ def test_scores_are_those_of_their_definitions():
     P = np.asarray([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.4, 0.35, 0.25]])
     doubt, spread = np.asarray([0.1, 0.4, 0.3]), np.asarray([0.05, 0.2, 0.15])
     crowd = crowd_of(np.asarray([0, 1, 2]), per_item=3)
-    found = uses.scores(uses.Guess(P, doubt, spread), crowd, gold=np.asarray([0, 1, 2]))
+    told = np.asarray([0.0, 0.1, 0.7])
+    guess = uses.Guess(P, doubt, spread, told)
+    found = uses.scores(guess, crowd, gold=np.asarray([0, 1, 2]))
     assert found["accuracy"] == pytest.approx(2 / 3)
     assert found["votes"] == pytest.approx(-np.log(P[crowd.item, crowd.y]).mean())
     assert found["errors by doubt"] == 0.5  # one error, between the two others
-    assert found["errors by probability"] == 1
+    assert found["errors by probability"] == found["errors by information"] == 1
+    # Most of the entropy of the third is information: what is left is the least noise.
+    assert found["errors by noise"] == 0
     assert found["doubt"] == pytest.approx(0.8 / 3)
     votes = crowd.sums().astype(int)
     assert found["coverage of 90 %"] == coverage(votes, P, spread, levels=(0.9,))[0]
-    strange = uses.scores(
-        uses.Guess(P, doubt, spread), crowd, strange=np.asarray([False, True, True])
-    )
-    assert strange == {"strange by probability": 1, "strange by doubt": 1}
+    strange = uses.scores(guess, crowd, strange=np.asarray([False, True, True]))
+    assert strange.pop("strange by noise") == 0.5
+    assert set(strange.values()) == {1}
 
 
 def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_variance():
@@ -71,6 +76,19 @@ def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_v
     assert 0 < found.doubt[0] < entropy[0]
 
 
+def test_information_is_what_knowing_the_probabilities_would_tell():
+    P, spread = np.asarray([[0.6, 0.3, 0.1], [0.5, 0.25, 0.25]]), np.asarray([0.1, 2.0])
+    told = uses.information(P, spread)
+    rng = np.random.default_rng(0)
+    for p, s, found in zip(P, spread, told, strict=True):
+        drawn = rng.dirichlet(p / s, 100_000)
+        noise = -np.mean(np.sum(scipy.special.xlogy(drawn, drawn), axis=1))
+        entropy = -np.sum(p * np.log(p))
+        assert found == pytest.approx(entropy - noise, abs=0.01)
+    # Nothing is left to know of a Dirichlet with endless counts.
+    assert uses.information(P, np.full(2, 1e-9)) == pytest.approx(0, abs=1e-6)
+
+
 def test_a_method_of_another_name_is_refused():
     X, _, crowd = problem()
     with pytest.raises(ValueError, match=r"`method` must be one of CE, .*; 'MV' came"):
@@ -85,7 +103,8 @@ def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch)
 
     def learn(method, X, crowd, new, seed):
         asked.append((len(X), len(crowd.item) / len(X)))
-        return uses.Guess(np.full((len(new), 10), 0.1), np.ones(len(new)), np.ones(len(new)))
+        each = np.random.default_rng(0).random(len(new))
+        return uses.Guess(np.full((len(new), 10), 0.1), each, each, each)
 
     monkeypatch.setattr(uses, "learn", learn)
     for setting in ("all digits", "150 items", "20 annotations"):
@@ -93,8 +112,12 @@ def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch)
     assert asked == [(1200, 5), (150, 5), (1200, 20)]
     asked.clear()
     found = list(uses.rows("uses", "two left out", "Votes", 4))
-    assert {row["metric"] for row in found} == {"strange by probability", "strange by doubt"}
+    assert {row["metric"] for row in found} == {f"strange by {way}" for way in tables.WAYS}
     assert 900 < asked[0][0] < 1000
+    stated = {row["metric"] for row in uses.rows("uses", "150 items", "SLE as stated", 0)}
+    assert "doubt foreseen" in stated
+    few = uses.jobs(2, ["all digits"])
+    assert {(job["setting"], job["seed"]) for job in few} == {("all digits", 0), ("all digits", 1)}
 
 
 def test_the_document_shows_the_rows():

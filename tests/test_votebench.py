@@ -20,7 +20,8 @@ from benchmarks.votes.score import BLOCKS, SCORES, score
 from experiments import tables
 from slencodings.annotations import Annotations
 from slencodings.datasets import alttest
-from slencodings.evaluation.methods import METHODS, Learner
+from slencodings.evaluation.learner import Learner
+from slencodings.evaluation.methods import METHODS
 
 DOCUMENT = tables.DOCS / "votebench.md"
 

@@ -16,7 +16,7 @@ from strategies import present, seeds
 
 from slencodings.aggregate import sle, soft_vote
 from slencodings.aggregate.em import ballots_of
-from slencodings.aggregate.wawa import _votes, wawa, zero_based_skill
+from slencodings.aggregate.wawa import _weighted_votes, wawa, zero_based_skill
 
 both = pytest.mark.parametrize("method", [wawa, zero_based_skill])
 
@@ -61,7 +61,7 @@ def test_the_first_label_wins_a_tie_only_on_request():
 
 def test_votes_that_all_weigh_nothing_count_the_same():  # trap 8
     a = make([0, 0, 0, 1, 1], [0, 1, 1, 1, 2], [0, 1, 1, 2, 0], N=3)
-    votes, unlabelled = _votes(ballots_of(a, use_confidence=True), np.asarray([0, 0, 0.5]))
+    votes, unlabelled = _weighted_votes(ballots_of(a, use_confidence=True), np.asarray([0, 0, 0.5]))
     np.testing.assert_array_equal(votes, [[1, 2, 0], [0.5, 0, 0], [1, 1, 1]])
     assert unlabelled == 1
 

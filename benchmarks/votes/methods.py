@@ -13,8 +13,9 @@ import numpy as np
 
 import slencodings
 from slencodings.annotations import Annotations
-from slencodings.evaluation.methods import METHODS, Learner
-from slencodings.evaluation.methods import Method as Fit
+from slencodings.evaluation.learner import Learner
+from slencodings.evaluation.learner import Method as Fit
+from slencodings.evaluation.methods import METHODS
 from slencodings.evaluation.predictors import Reader, crowd_habits
 from slencodings.opinion import Codes, Floats
 

@@ -22,7 +22,7 @@ from slencodings import metrics
 from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.predicted import halves, log_loss
 from slencodings.evaluation.predictors import crowd_habits, own_habits
-from slencodings.evaluation.scores import dirichlet_log_loss
+from slencodings.evaluation.vote_counts import dirichlet_log_loss
 from slencodings.opinion import Codes, Floats
 
 # Log-losses of a vote by anybody, of one by this annotator, and of half of an item's votes

@@ -322,6 +322,15 @@ def leave_one_out(value: Floats, group: Codes) -> Floats:
     return np.where(most, rest, total - value)
 
 
+def base_rate_of(given: Floats) -> Floats:
+    """How often labels are given, (K,); one annotation more, spread evenly, leaves none impossible.
+
+    >>> base_rate_of(np.asarray([3.0, 0.0]))
+    array([0.875, 0.125])
+    """
+    return (given + 1 / len(given)) / (given.sum() + 1)
+
+
 def shared_base_rate(base_rate: Any, labels: Sequence[Any]) -> Floats:
     """One base rate per label (K,), from a mapping, K numbers, or nothing for equal ones."""
     K = len(labels)

@@ -204,7 +204,7 @@ def calibrate(
             f"{prior_strength} and {max_levels} came. Leave them out for the usual 10 and 20."
         )
     agreement, paired, chance = _agreement(annotations)
-    level = _levels(x[paired], max_levels)
+    level = _edges_of_levels(x[paired], max_levels)
     at = np.searchsorted(level, x[paired], side="right") - 1
     count = np.bincount(at)
     agreed = np.bincount(at, agreement[paired])
@@ -238,7 +238,7 @@ def _agreement(annotations: Annotations) -> tuple[Floats, NDArray[np.bool_], flo
     return agreed / np.maximum(n - 1, 1), paired, float(np.sum(f**2))
 
 
-def _levels(x: Floats, most: int) -> Floats:
+def _edges_of_levels(x: Floats, most: int) -> Floats:
     """The values that occur, or the lower edges of quantile bins if they are more than `most`."""
     values = np.unique(x)
     if len(values) <= most:

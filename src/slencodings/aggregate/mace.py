@@ -113,7 +113,9 @@ def mace(
     best, best_at = None, 0
     scores: list[float] = []
     for at, start in enumerate(starts):
-        run = _learn(cast, start, update, n_iter=n_iter, tol=tol, on_step=partial(report, at))
+        run = _learn_from_start(
+            cast, start, update, n_iter=n_iter, tol=tol, on_step=partial(report, at)
+        )
         report(at, n_iter)
         scores.append(run.history[-1])
         if best is None or run.history[-1] > best.history[-1]:
@@ -134,7 +136,7 @@ def mace(
     )
 
 
-def _learn(
+def _learn_from_start(
     cast: _Cast,
     start: tuple[Floats, Floats],
     update: Callable[[Floats, Floats], tuple[Floats, Floats]],

@@ -61,7 +61,7 @@ def shrunk_dawid_skene(
     A = ballots.table(ballots.item, ballots.cell, (N, M * K))
     by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     votes = ballots.by_choice(ballots.weight)
-    used = ballots.by_cell(ballots.weight)
+    own = habits(ballots.by_cell(ballots.weight))
     del ballots
 
     def mass(q: Floats) -> Floats:
@@ -69,7 +69,7 @@ def shrunk_dawid_skene(
 
     def fit(q: Floats) -> Floats:
         heard = mass(q)
-        expected = steps_from_truth(heard) if along_order else expected_confusions(heard, used)
+        expected = steps_from_truth(heard) if along_order else expected_confusions(heard, own)
         return confusions(heard, expected, prior_strength)
 
     def log_likelihood(E: Floats) -> tuple[Floats, float]:
@@ -109,12 +109,23 @@ def confusions(mass: Floats, expected: Floats, strength: float) -> Floats:
     return total / np.sum(total, axis=2, keepdims=True)
 
 
-def expected_confusions(mass: Floats, used: Floats) -> Floats:
+def habits(used: Floats) -> Floats:
+    """What each annotator who does not look says where a label is not true, (M, K, K).
+
+    `used` (M, K) is how often each used a label, weighted.
+    """
+    habit = used + np.sum(used, axis=0) / max(np.sum(used), 1) + em.FLOOR
+    wrong = habit[:, None] * ~np.eye(used.shape[1], dtype=bool)
+    total = np.sum(wrong, axis=-1, keepdims=True)
+    return np.divide(wrong, total, out=wrong, where=total > 0)  # of one label, none is wrong
+
+
+def expected_confusions(mass: Floats, own: Floats) -> Floats:
     """What the crowd says where a label is true, at each annotator's own accuracy, (M, K, K).
 
     The odds of being right are the crowd's on that label, times how much better the annotator's
     are than the crowd's on the same items. Wrong answers are half the crowd's, and half what the
-    annotator says anyway, as of somebody who does not look.
+    annotator says anyway, as of somebody who does not look: `own`, of `habits`.
     """
     K = mass.shape[-1]
     if K == 1:
@@ -127,10 +138,8 @@ def expected_confusions(mass: Floats, used: Floats) -> Floats:
     better = _logit(hits / (asked + _ACCURACY_OF_THE_CROWD)) - _logit(usual)
     accuracy = 1 / (1 + np.exp(-_logit(right) - better[:, None]))
     wrong = ~np.eye(K, dtype=bool)
-    habit = used + np.sum(used, axis=0) / max(np.sum(used), 1) + em.FLOOR
-    shared, own = (
-        x / np.sum(x, axis=-1, keepdims=True) for x in (crowd * wrong, habit[:, None] * wrong)
-    )
+    shared = crowd * wrong
+    shared /= np.sum(shared, axis=-1, keepdims=True)
     slips = (1 - accuracy)[..., None] * (shared + own) / 2
     return np.where(wrong, slips, accuracy[..., None])
 

@@ -38,8 +38,8 @@ def wawa(
     """
     check_word("ties", ties, FixedTies)
     ballots = ballots_of(annotations, use_confidence=use_confidence)
-    r = _agreement(ballots, _winners(_votes(ballots, np.ones(ballots.shape[1]))[0], ties))
-    votes, unlabelled = _votes(ballots, r)
+    r = _agreement(ballots, _winners(_weighted_votes(ballots, np.ones(ballots.shape[1]))[0], ties))
+    votes, unlabelled = _weighted_votes(ballots, r)
     share = votes / np.sum(votes, axis=-1, keepdims=True)
     return Aggregate(share, r, {"converged": True, "unlabelled": unlabelled})
 
@@ -78,16 +78,16 @@ def zero_based_skill(
         iterations += 1
         if iterations % 20 == 0:
             step /= 2
-        off = _agreement(ballots, _winners(_votes(ballots, r)[0], ties)) - r
+        off = _agreement(ballots, _winners(_weighted_votes(ballots, r)[0], ties)) - r
         converged = bool(np.all(np.abs(off) <= tol))
         r = r + step * off
-    votes, unlabelled = _votes(ballots, r)
+    votes, unlabelled = _weighted_votes(ballots, r)
     share = votes / np.sum(votes, axis=-1, keepdims=True)
     details = {"converged": converged, "iterations": iterations, "unlabelled": unlabelled}
     return Aggregate(share, np.clip(r, 0, 1), details)
 
 
-def _votes(ballots: Ballots, r: Floats) -> tuple[Floats, int]:
+def _weighted_votes(ballots: Ballots, r: Floats) -> tuple[Floats, int]:
     """Weighted votes (N, K), one for every label where there are none, and on how many items."""
     votes = ballots.by_choice(ballots.weight * r[ballots.annotator])
     nothing = np.sum(votes, axis=-1) == 0

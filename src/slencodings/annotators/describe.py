@@ -92,7 +92,7 @@ def describe_annotators(
     ('eve', 'against the crowd', 'yes', 'no')
     """
     a = annotations.completed(reliability)
-    _check(a, estimates, sort, groups)
+    _check_asked(a, estimates, sort, groups)
     judged = judgments(a).shared()
     refits = any(name != "agreement" for name in estimates) and groups > 0
     if crowd is None:
@@ -100,7 +100,7 @@ def describe_annotators(
         if np.any(np.bincount(a.item, minlength=1) > 1):
             told = None if refits else progress
             crowd = learn_crowd(a, scored=scored, rng=rng, progress=told)
-    columns = _columns(a, crowd)
+    columns = _learned_columns(a, crowd)
     found = Fit(dict.fromkeys(estimates, np.full(len(a.annotators), np.nan)), None, [])
     if len(judged.item):
         found = fit(a, estimates, rng)
@@ -124,7 +124,7 @@ def describe_annotators(
     return Roster(ordered, describe_levels(a, crowd), notes)
 
 
-def _check(a: Annotations, estimates: Sequence[str], sort: str, groups: int) -> None:
+def _check_asked(a: Annotations, estimates: Sequence[str], sort: str, groups: int) -> None:
     """Refuse what makes no sense before time is spent on it."""
     if not a.named:
         raise ValueError(
@@ -150,7 +150,7 @@ def _check(a: Annotations, estimates: Sequence[str], sort: str, groups: int) -> 
         )
 
 
-def _columns(a: Annotations, crowd: Crowd) -> Columns:
+def _learned_columns(a: Annotations, crowd: Crowd) -> Columns:
     """What the learned crowd tells; nothing of who shares no item but how much they did."""
     shared, M = shared_items(a), len(a.annotators)
     found = judge(a, crowd)

@@ -167,7 +167,7 @@ def compare_groups(
     if not 0 < coverage < 1:
         raise ValueError(f"`coverage` must lie between 0 and 1; {coverage:g} came. 0.95 is usual.")
     a = annotations.averaged()
-    names, code = _codes(a, group)
+    names, code = _codes_of_groups(a, group)
     crowd = count_each(a) if crowd is None else crowd
     mine = [a.rows(code[a.annotator] == g) for g in range(len(names))]
     opinions = [crowd.votes(rows) for rows in mine]
@@ -181,7 +181,7 @@ def compare_groups(
     return Groups(names, answered, stacked, pairs, a.items, a.labels)
 
 
-def _codes(a: Annotations, group: Any) -> tuple[list[Any], Codes]:
+def _codes_of_groups(a: Annotations, group: Any) -> tuple[list[Any], Codes]:
     """The groups, and the place of each annotator's among them, (M,); -1 for none."""
     M = len(a.annotators)
     if isinstance(group, Mapping):

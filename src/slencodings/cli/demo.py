@@ -45,11 +45,15 @@ def tell(seed: int, save: str | None = None, say: Say = print) -> None:
     _one_image(crowd, votes, _hardest(votes), say)
     many, few = (_compared(crowd, size, seed) for size in (_MANY, _FEW))
     say(f"\n1. What would people say? (votes held out, on {_MANY} of the images)\n")
-    say(_table(many, {"log-loss of votes": "votes", "several together": "joint"}))
+    say(_table_of_scores(many, {"log-loss of votes": "votes", "several together": "joint"}))
     say("\n2. What is true? (against what was written)\n")
-    say(_table(many, {"right": "accuracy", "log-loss of truth": "truth", "too sure": "too_sure"}))
+    say(
+        _table_of_scores(
+            many, {"right": "accuracy", "log-loss of truth": "truth", "too sure": "too_sure"}
+        )
+    )
     say("\n3. Whom to trust?\n")
-    say(_people(crowd, learned))
+    say(_worst_and_best(crowd, learned))
     say("\nDoes it pay to learn whom to trust, if votes are to be predicted?")
     say(f"  On {_MANY} images: {_verdict(many)}")
     say(f"  On {_FEW} images: {_verdict(few)}")
@@ -73,7 +77,7 @@ def _compared(crowd: DigitsCrowd, size: int, seed: int) -> list[Row]:
     return compare(some, gold=gold, methods=_METHODS, folds=3, bootstrap=300, seed=seed).rows
 
 
-def _table(rows: list[Row], columns: Mapping[str, str]) -> str:
+def _table_of_scores(rows: list[Row], columns: Mapping[str, str]) -> str:
     """The methods and some of their scores; in what tells no doubt as if certain."""
     lines = [f"  {'':22}" + "".join(f"{head:>19}" for head in columns)]
     for row in rows:
@@ -97,7 +101,7 @@ def _verdict(rows: list[Row]) -> str:
     return f"not told apart ({told}): count votes."
 
 
-def _people(crowd: DigitsCrowd, learned: Crowd) -> str:
+def _worst_and_best(crowd: DigitsCrowd, learned: Crowd) -> str:
     """The worst and the best by what was learned, and how good they are."""
     from scipy.stats import spearmanr
 
@@ -171,7 +175,7 @@ def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Say) -> None:
 
 
 def _check_name(save: str) -> None:
-    from slencodings.files.encode import check_target
+    from slencodings.files.write import check_target
 
     if Path(save).suffix.lower() != ".csv":
         raise ValueError(f"the demo crowd is saved as CSV; {save!r} came. Name it crowd.csv.")

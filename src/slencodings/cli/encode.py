@@ -14,7 +14,7 @@ from slencodings.cli.words import words
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
-    from slencodings.files.encode import Also
+    from slencodings.files.job import Also
     from slencodings.tables.fuse import About
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.scores import Scores, evaluate
-from slencodings.files.encode import Also, Known
 from slencodings.files.features import Embed, read_all_features
+from slencodings.files.job import Also, Known
 from slencodings.files.write import Row
 from slencodings.opinion import Opinion
 from slencodings.progress import Progress, Say

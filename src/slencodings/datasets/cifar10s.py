@@ -27,11 +27,11 @@ _IDS = ("img_id", "annotator", "trial_index")
 _GIVEN = ("task", "top1", "top1_prob", "top2", "top2_prob", "impossible")
 
 
-def _answers(data: bytes) -> bytes:
+def _answers_in_log(data: bytes) -> bytes:
     """The answers in the raw log of the study, without its free texts, one row each."""
     log = [row for row in csv_rows(data) if row["trial_type"] == "survey-html-form"]
     who = {name: m for m, name in enumerate(dict.fromkeys(row["subject"] for row in log))}
-    return _table([_answer(row, who[row["subject"]]) for row in log])
+    return _as_csv([_answer(row, who[row["subject"]]) for row in log])
 
 
 def _answer(row: dict[str, str], annotator: int) -> dict[str, str]:
@@ -53,7 +53,7 @@ def _answer(row: dict[str, str], annotator: int) -> dict[str, str]:
     }
 
 
-def _table(rows: list[dict[str, str]]) -> bytes:
+def _as_csv(rows: list[dict[str, str]]) -> bytes:
     """The answers by image, annotator and time, every number written the same way."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
@@ -68,7 +68,7 @@ def _cells(row: dict[str, str]) -> tuple[list[int], list[str]]:
 
 
 def _same_table(data: bytes) -> bytes:
-    return _table(csv_rows(data))
+    return _as_csv(csv_rows(data))
 
 
 def _classes(data: bytes) -> bytes:
@@ -89,7 +89,7 @@ _ANSWERS = File(
     572_409,
     "2486d02152aff941f567e353aaca5b67c067a9fb426a71ff1f16d35961b26234",
     (_RAW,),
-    _answers,
+    _answers_in_log,
     _same_table,
 )
 _GOLD = File(

@@ -83,7 +83,7 @@ def convabuse(
         (i, who, level)
         for i, row in zip(items, rows, strict=True)
         for who in _ANNOTATORS
-        for level in _levels(row, who)
+        for level in _levels_chosen(row, who)
     ]
     item, annotator, level = map(list, zip(*votes, strict=True))
     y = np.searchsorted(_LEVELS, level) if severity else np.less(level, 0).astype(np.intp)
@@ -93,7 +93,7 @@ def convabuse(
     return ConvAbuse(X, crowd, None, np.asarray(split))
 
 
-def _levels(row: dict[str, str], who: str) -> list[int]:
+def _levels_chosen(row: dict[str, str], who: str) -> list[int]:
     """The levels that an annotator chose: none, one, or more where they saw the item again.
 
     A cell is "1", or "1, 0" for a yes the first time and a no the second.

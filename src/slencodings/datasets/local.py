@@ -110,12 +110,12 @@ def coded(
         annotator=np.asarray([who[name] for name in annotator], dtype=np.intp),
         y=y,
         uncertainty=np.zeros(len(item)) if uncertainty is None else uncertainty,
-        items=_names(items),
-        annotators=_names(annotators),
-        labels=_names(labels),
+        items=_as_names(items),
+        annotators=_as_names(annotators),
+        labels=_as_names(labels),
         stated=stated,
     )
 
 
-def _names(names: Sequence[Any]) -> NDArray[Any]:
+def _as_names(names: Sequence[Any]) -> NDArray[Any]:
     return np.asarray(names, dtype=object if isinstance(names[0], str) else None)

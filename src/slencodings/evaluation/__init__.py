@@ -2,7 +2,8 @@
 
 from slencodings.evaluation.held_out import Comparison, compare
 from slencodings.evaluation.pairs import compare_pairs
-from slencodings.evaluation.scores import coverage, dirichlet_log_loss, evaluate
+from slencodings.evaluation.scores import evaluate
+from slencodings.evaluation.vote_counts import coverage, dirichlet_log_loss
 
 __all__ = [
     "Comparison",

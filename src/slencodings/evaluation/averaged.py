@@ -38,7 +38,7 @@ class Averaged(NamedTuple):
         """The numbers under which annotations are most likely, each from the others."""
         from scipy.optimize import minimize_scalar
 
-        center = float(np.mean(_places(a)))
+        center = float(np.mean(_numbers_of_labels(a)))
 
         def loss(log_variance: float, held_back: float) -> float:
             p = cls(center, held_back, math.exp(log_variance)).predict(a)
@@ -61,7 +61,7 @@ class Averaged(NamedTuple):
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say, (R, K): as far above the others as elsewhere."""
-        above = _places(train) - self._means(train)[0]
+        above = _numbers_of_labels(train) - self._means(train)[0]
         M = len(train.annotators)
         n = np.bincount(train.annotator, minlength=M) + _BIAS_OF_THE_CROWD
         bias = sums_by(train.annotator, above, M) / n
@@ -71,26 +71,28 @@ class Averaged(NamedTuple):
         """The label distribution of each item, (N, K)."""
         N = len(a.items)
         n = np.bincount(a.item, minlength=N).astype(float)
-        total = sums_by(a.item, _places(a), N)
+        total = sums_by(a.item, _numbers_of_labels(a), N)
         c = self.held_back
-        return _cut((total + c * self.center) / (n + c), self.variance / (n + c), len(a.labels))
+        return _normal_chances(
+            (total + c * self.center) / (n + c), self.variance / (n + c), len(a.labels)
+        )
 
     def _means(self, a: Annotations) -> tuple[Floats, Floats]:
-        x, c = _places(a), self.held_back
+        x, c = _numbers_of_labels(a), self.held_back
         n = (np.bincount(a.item)[a.item] - 1).astype(float) + c
         return (leave_one_out(x, a.item) + c * self.center) / n, n
 
     def _around(self, a: Annotations, shift: Floats) -> Floats:
         mean, n = self._means(a)
-        return _cut(mean + shift, self.variance * (1 + 1 / n), len(a.labels))
+        return _normal_chances(mean + shift, self.variance * (1 + 1 / n), len(a.labels))
 
 
-def _places(a: Annotations) -> Floats:
+def _numbers_of_labels(a: Annotations) -> Floats:
     """Where labels stand in their order, expected where they are soft, (R,)."""
     return a.vectors @ np.arange(len(a.labels), dtype=float)
 
 
-def _cut(mean: Floats, variance: Floats, K: int) -> Floats:
+def _normal_chances(mean: Floats, variance: Floats, K: int) -> Floats:
     """The chance of each label under normals, (R, K); what lies beyond the ends is theirs."""
     from scipy.special import ndtr
 

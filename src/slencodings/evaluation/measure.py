@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import metrics
-from slencodings.evaluation.methods import Target
+from slencodings.evaluation.learner import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
 from slencodings.kinds.ordered import absolute_error

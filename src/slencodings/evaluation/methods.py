@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slencodings import aggregate
 from slencodings.aggregate import Aggregate
@@ -16,114 +14,19 @@ from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
 from slencodings.evaluation.averaged import Averaged
+from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
 from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
 from slencodings.opinion import Floats, Opinion
-from slencodings.trust import Crowd, learn_crowd
+from slencodings.trust import learn_crowd
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
 _EASE_NODES = 9
+
 # Of items with one label, in EBCC.
 _TYPES = 3
-# One pseudo-count beside a prior weight of two.
-_ONE_COUNT = 1 / 3
 
-
-class Target(NamedTuple):
-    """What a method would give to train on.
-
-    Attributes
-    ----------
-    probability : (N, K), what it takes for true, or what people say if it infers no truth
-    uncertainty : (N,), of opinions
-    doubts : whether it tells how sure of its probabilities it is
-    converged : whether learning came to an end
-    notes : what people should know
-    """
-
-    probability: Floats
-    uncertainty: Floats | None = None
-    doubts: bool = False
-    converged: bool = True
-    notes: tuple[str, ...] = ()
-
-
-class Fitted(NamedTuple):
-    """What a method learned from a crowd.
-
-    Attributes
-    ----------
-    reader : predicts annotations from the others on their item
-    infers_truth : whether its distribution is about the truth, not about what people say
-    target : what it makes of the items it learned from
-    """
-
-    reader: Reader
-    infers_truth: bool
-    target: Target
-
-
-class Learner:
-    """A crowd to learn from; what several methods need of it is learned once, when asked for."""
-
-    def __init__(
-        self,
-        annotations: Annotations,
-        scored: NDArray[np.bool_] | None = None,
-        like: Learner | None = None,
-    ):
-        """With confidence in `annotations`, without it in `sure`; (M,) whose votes are `scored`.
-
-        `like` has learned from some of these items: from where it is, it takes less to go on.
-        """
-        self.annotations = annotations
-        self.sure = sure(annotations)
-        self.scored = scored
-        self.like = like
-
-    @cached_property
-    def base_rate(self) -> Floats:
-        """How often each label was given by those whose votes are scored, (K,)."""
-        a = self.annotations
-        return base_rate(a if self.scored is None else a.rows(self.scored[a.annotator]))
-
-    @cached_property
-    def kappa(self) -> Floats:
-        """Of each annotator with their peers, (M,)."""
-        return aggregate.pairwise_kappa(self.sure)
-
-    @cached_property
-    def crowdtruth(self) -> Aggregate:
-        """CrowdTruth's model."""
-        return aggregate.crowdtruth(self.sure)
-
-    @cached_property
-    def dawid_skene(self) -> Aggregate:
-        """Dawid and Skene's model."""
-        return aggregate.dawid_skene(self.sure)
-
-    @cached_property
-    def mace(self) -> Aggregate:
-        """MACE's model; the best of ten starts, or where the best of another crowd's leads."""
-        if self.like is None:
-            return aggregate.mace(self.sure)
-        found = self.like.mace
-        spamming, strategy = found.details["spamming"], found.details["strategy"]
-        behaviour = np.stack([spamming, np.asarray(found.reliability)], axis=1)
-        return aggregate.mace(self.sure, initial=(behaviour, strategy))
-
-    @cached_property
-    def glad(self) -> Aggregate:
-        """GLAD's model."""
-        return aggregate.glad(self.sure)
-
-    @cached_property
-    def crowd(self) -> Crowd:
-        """The learned crowd."""
-        like = None if self.like is None else self.like.crowd
-        return learn_crowd(self.sure, scored=self.scored, like=like)
-
-
-Method = Callable[[Learner], Fitted]
+# Certainty that is worth one pseudo-count, beside a prior weight of two.
+_SURE_OF_ONE = 1 / 3
 
 # Where reliability may come from: scores (M,), NaN if unknown, negative ones possible.
 SOURCES: dict[str, Callable[[Learner], Any]] = {
@@ -140,17 +43,6 @@ SOURCES: dict[str, Callable[[Learner], Any]] = {
 
 def _above_chance(a: Annotations) -> Floats:
     return aggregate.reliability_opinion(a, chance=True).probability[:, 0]
-
-
-def sure(a: Annotations) -> Annotations:
-    """The annotations as if nobody had said how sure they were."""
-    return replace(a, uncertainty=np.zeros(len(a.item)))
-
-
-def base_rate(a: Annotations) -> Floats:
-    """How often each label was given; one annotation more, spread evenly, so that none has 0."""
-    given = a.sums().sum(axis=0)
-    return (given + 1 / len(given)) / (given.sum() + 1)
 
 
 def _majority(c: Learner) -> Fitted:
@@ -351,7 +243,7 @@ def _ordered(a: Annotations) -> bool:
 METHODS = (
     _Row("majority vote", _majority, well_known=True),
     _Row("soft votes", _soft, well_known=True, pooled=True),
-    _Row("SLE, one count each", lambda c: _sle(c, _ONE_COUNT, smoothing=0.0), pooled=True),
+    _Row("SLE, one count each", lambda c: _sle(c, _SURE_OF_ONE, smoothing=0.0), pooled=True),
     _Row("SLE, full trust", lambda c: _sle(c, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
     _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),

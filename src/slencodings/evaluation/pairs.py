@@ -14,7 +14,7 @@ import numpy as np
 from slencodings import metrics
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
-from slencodings.annotations import sums_by
+from slencodings.annotations import base_rate_of, sums_by
 from slencodings.evaluation.held_out import Comparison
 from slencodings.evaluation.measure import Resampled, measure, resample
 from slencodings.evaluation.methods import Target
@@ -242,8 +242,7 @@ def _learned(judge_spread: float | None, *, sides: bool) -> _Method:
 
 def _shares(pairs: Pairs) -> Floats:
     """How often left, tie and right were said; one more, spread evenly, leaves none impossible."""
-    given = pairs.annotations.sums().sum(axis=0)
-    return (given + 1 / 3) / (given.sum() + 1)
+    return base_rate_of(pairs.annotations.sums().sum(axis=0))
 
 
 METHODS: dict[str, _Method] = {

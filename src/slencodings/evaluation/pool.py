@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slencodings.evaluation.methods import Learner, Method, Target
+from slencodings.evaluation.learner import Learner, Method, Target
 from slencodings.evaluation.predicted import HeldOut, Predicted, log_loss, predict
 from slencodings.opinion import Codes, Floats
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from slencodings import metrics
 from slencodings.annotations import Annotations, sums_by
-from slencodings.evaluation.methods import Fitted
+from slencodings.evaluation.learner import Fitted
 from slencodings.evaluation.predictors import crowd_habits
-from slencodings.evaluation.scores import dirichlet_log_loss
+from slencodings.evaluation.vote_counts import dirichlet_log_loss
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.opinion import Floats
 

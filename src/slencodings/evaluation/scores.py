@@ -1,38 +1,31 @@
 """How good predicted opinions are: as labels, as distributions, and as what is known of those.
 
 The crowd's votes on items that the model has not seen are the yardstick, and gold labels are where
-there are any. A prediction with mean P and concentration A = prior_weight / u says that n votes
-come as balls from an urn: after t votes, j of them for label k, the next is k with probability
-
-(P_k + j s) / (1 + t s),   s = 1 / A = u / prior_weight;   independent draws from P where u = 0
+there are any.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from slencodings import metrics
-from slencodings.aggregate.em import gold_codes, safe_log
+from slencodings.aggregate.em import gold_codes
 from slencodings.annotations import Annotations
 from slencodings.divergence import kl_divergence
 from slencodings.evaluation.dissonance import dissonance
 from slencodings.evaluation.sets import check_sets, score_questions
+from slencodings.evaluation.vote_counts import LEVELS, as_floats, coverage, dirichlet_log_loss, mean
 from slencodings.kinds.multilabel import SetScores
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
-from slencodings.opinion import Codes, Floats, Opinion, alpha, check
+from slencodings.opinion import Floats, Opinion, alpha, check
 
 Scores: TypeAlias = dict[str, float | None]
-
-LEVELS = (0.5, 0.8, 0.9, 0.95)
 # Far beyond what rounding in half precision leaves, as in `metrics`.
 _ROOM = 5e-3
-# Cells of the tables of chances that are in memory at a time.
-_AT_ONCE = 2**20
 
 
 class _Predicted(NamedTuple):
@@ -110,7 +103,7 @@ def evaluate(
         raise ValueError(
             f"`prior_weight` must be above 0 and finite; {prior_weight} came. 2 is usual."
         )
-    guess = _read("predicted", predicted, N, K)
+    guess = _read_predicted("predicted", predicted, N, K)
     codes, votes = gold_codes(a, gold), a.sums()
     known, voted = codes >= 0, votes.sum(axis=1) > 0
     share = votes[voted] / votes[voted].sum(axis=1, keepdims=True)
@@ -124,7 +117,7 @@ def evaluate(
         **_crowd(share, guess.probability[voted], ordered=a.ordered),
         **_vote_losses(a, votes[voted], _some(guess, voted), prior_weight),
         **_openness(guess.opinion),
-        **_outside(guess, None if ood is None else _read("ood", ood, None, K)),
+        **_outside(guess, None if ood is None else _read_predicted("ood", ood, None, K)),
         **_divergence(guess, target, N, K, prior_weight),
     }
     found: Scores = {key: None if math.isnan(value) else value for key, value in row.items()}
@@ -137,137 +130,18 @@ def evaluate(
     return found
 
 
-def dirichlet_log_loss(votes: ArrayLike, probability: ArrayLike, spread: ArrayLike) -> Floats:
-    """Log-loss of all the votes on each item together, (N,), in [0, inf]; lower is better.
-
-    sum over votes of - log((P_k + j s) / (1 + t s)), j votes for that label and t in all before
-    it; whatever the order, since the products are the same. It is minus the logarithm of the
-    Dirichlet-multinomial chance of one sequence, so it judges s as well as P.
-
-    Parameters
-    ----------
-    votes : int array (N, K), how many for each label
-    probability : array (N, K), P
-    spread : array (N,), s = 1 / sum(alpha) = u / prior_weight; 0 where the opinion is dogmatic
-
-    Examples
-    --------
-    >>> np.exp(-dirichlet_log_loss([[2, 0], [1, 1]], np.full((2, 2), 0.5), [0.0, 0.5]))
-    array([0.25      , 0.16666667])
-    """
-    n, P, s = _counted(votes, probability, spread)
-    N, K = n.shape
-    up = _log_rising(P.ravel(), np.repeat(s, K), n.ravel())
-    down = _log_rising(np.ones_like(s), s, n.sum(axis=1))
-    return np.maximum(down - up.reshape(N, K).sum(axis=1), 0)
-
-
-def coverage(
-    votes: ArrayLike,
-    probability: ArrayLike,
-    spread: ArrayLike,
-    *,
-    levels: Sequence[float] = LEVELS,
-) -> Floats:
-    """How much of the votes lies in the central intervals of what was predicted, one per level.
-
-    n_k of n votes are for label k: a Beta-binomial number, with the Beta marginal of the Dirichlet.
-    It lies inside as far as   [F(n_k - 1), F(n_k)]   overlaps   [(1 - level) / 2, (1 + level) / 2]
-    F its distribution function; then the mean over labels by P_k, and over items with votes. It is
-    `level` if votes come as predicted, less if the model is too sure, more if not sure enough.
-
-    The interval is of the votes, not of the Beta itself: a share of few votes scatters beyond what
-    is believed about its mean. Counts are steps, so a whole one in or out could not meet a level;
-    in parts, the expectation of the randomised PIT, it is met exactly. (Czado, Gneiting and Held,
-    "Predictive model assessment for count data", Biometrics 2009.) Labels that hardly get votes
-    and get none are inside by about `level` whatever the spread, so that in a plain mean many of
-    them would hide the rest.
-
-    Parameters
-    ----------
-    votes, probability, spread : as in `dirichlet_log_loss`; nan where there are no votes
-
-    Examples
-    --------
-    >>> coverage([[9, 1]], [[0.5, 0.5]], [0.0]).round(2)
-    array([0., 0., 0., 0.])
-    >>> coverage([[9, 1]], [[0.5, 0.5]], [0.5]).round(2)
-    array([0. , 0.9, 1. , 1. ])
-    """
-    votes, probability, spread = _counted(votes, probability, spread)
-    some = votes.sum(axis=1) > 0
-    n, P, s = votes[some], probability[some], spread[some]
-    below, at = _chances(n, P, s)
-
-    def reached(edge: float) -> Floats:
-        with np.errstate(over="ignore"):
-            part = (edge - below) / np.where(at > 0, at, 1)
-        return np.where(at > 0, np.clip(part, 0, 1), below < edge)
-
-    inside = [reached((1 + level) / 2) - reached((1 - level) / 2) for level in levels]
-    return np.asarray([_mean(np.sum(P * x, axis=1)) for x in inside])
-
-
-def _chances(votes: Codes, probability: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """P(fewer votes for the label) and P(just as many), (N, K), Beta-binomial."""
-    below, at = np.zeros(votes.shape), np.zeros(votes.shape)
-    total = votes.sum(axis=1)
-    totals: list[int] = np.unique(total).tolist()
-    for n in totals:
-        same = np.flatnonzero(total == n)
-        parts = math.ceil(votes.shape[1] * len(same) * (n + 1) / _AT_ONCE)
-        for i in np.array_split(same, min(parts, len(same))):
-            P, s, k = probability[i, :, None], spread[i, None, None], votes[i, :, None]
-            ways = _all_log_rising(np.ones(1), np.ones(1), n)
-            log_chance = ways[-1] - ways - ways[::-1] - _all_log_rising(np.ones(1), s, n)[..., -1:]
-            log_chance = log_chance + _all_log_rising(P, s, n)
-            log_chance += _all_log_rising(1 - P, s, n)[..., ::-1]
-            chance = np.exp(log_chance)
-            below[i] = np.sum(np.where(np.arange(n + 1) < k, chance, 0), axis=-1)
-            at[i] = np.take_along_axis(chance, k, axis=-1)[..., 0]
-    return below, at
-
-
-def _all_log_rising(x: Floats, s: Floats, n: int) -> Floats:
-    """`_log_rising` for 0, 1, ..., n, on the last axis."""
-    steps = np.cumsum(safe_log(x + np.arange(n) * s), axis=-1)
-    return np.concatenate([np.zeros((*steps.shape[:-1], 1)), steps], axis=-1)
-
-
-def _log_rising(x: Floats, s: Floats, n: Codes) -> Floats:
-    """log of x (x + s) ... (x + (n - 1) s), each; nothing cancels however small s is."""
-    each = np.repeat(np.arange(len(n)), n)
-    j = np.arange(len(each)) - np.repeat(np.cumsum(n) - n, n)
-    return np.bincount(each, safe_log(x[each] + j * s[each]), len(n)).astype(float)
-
-
-def _counted(votes: Any, probability: Any, spread: Any) -> tuple[Codes, Floats, Floats]:
-    n, P, s = np.asarray(votes), _floats(probability), _floats(spread)
-    if n.ndim != 2 or P.shape != n.shape or s.shape != n.shape[:1]:
-        raise ValueError(
-            "`votes` and `probability` must be (N, K) and `spread` (N,); "
-            f"{n.shape}, {P.shape} and {s.shape} came."
-        )
-    if not np.all((n >= 0) & (n == np.floor(n))):
-        raise ValueError(
-            f"`votes` must be counted, whole numbers of at least 0; the smallest is {np.min(n):g} "
-            f"and {np.sum(n != np.floor(n))} of {n.size} are not whole. Soft labels are no counts."
-        )
-    return n.astype(np.intp), P, s
-
-
 def _labels(name: str, truth: Floats, guess: _Predicted, *, ordered: bool) -> dict[str, float]:
     """What compares with one truth (N, K), whether labels or shares of votes."""
     P = guess.probability
     right = metrics.shares_right(truth, P)
     return {
-        f"micro_f1_{name}": _mean(right),
+        f"micro_f1_{name}": mean(right),
         f"macro_f1_{name}": metrics.macro_f1(truth, P),
-        f"cross_entropy_{name}": _mean(metrics.cross_entropy(truth, P)),
-        f"brier_{name}": _mean(metrics.brier(truth, P)),
+        f"cross_entropy_{name}": mean(metrics.cross_entropy(truth, P)),
+        f"brier_{name}": mean(metrics.brier(truth, P)),
         f"ece_{name}": metrics.calibration_error(truth, P),
-        f"ranked_{name}": _mean(ranked_probability_score(truth, P)) if ordered else math.nan,
-        f"steps_{name}": _mean(absolute_error(truth, P)) if ordered else math.nan,
+        f"ranked_{name}": mean(ranked_probability_score(truth, P)) if ordered else math.nan,
+        f"steps_{name}": mean(absolute_error(truth, P)) if ordered else math.nan,
         **_ranked(f"auroc_errors_{name}", 1 - right, *_doubts(guess)),
     }
 
@@ -288,9 +162,9 @@ def _ranked(name: str, positive: Floats, u: Floats | None, low: Floats) -> dict[
 def _crowd(share: Floats, P: Floats, *, ordered: bool) -> dict[str, float]:
     some = len(share) > 0
     return {
-        "wasserstein": _mean(wasserstein(share, P)) if ordered else math.nan,
-        "jsd": _mean(metrics.jsd(share, P)),
-        "jsd_root": _mean(metrics.jsd(share, P, root=True)),
+        "wasserstein": mean(wasserstein(share, P)) if ordered else math.nan,
+        "jsd": mean(metrics.jsd(share, P)),
+        "jsd_root": mean(metrics.jsd(share, P, root=True)),
         "nes": metrics.entropy_similarity(share, P) if some else math.nan,
         "nec": metrics.entropy_correlation(share, P) if some else math.nan,
     }
@@ -318,7 +192,7 @@ def _vote_losses(a: Annotations, votes: Floats, guess: _Predicted, W: float) -> 
 def _openness(opinion: Opinion | None) -> dict[str, float]:
     if opinion is None:
         return {"uncertainty": math.nan, "dissonance": math.nan}
-    return {"uncertainty": _mean(opinion.uncertainty), "dissonance": _mean(dissonance(opinion))}
+    return {"uncertainty": mean(opinion.uncertainty), "dissonance": mean(dissonance(opinion))}
 
 
 def _outside(guess: _Predicted, ood: _Predicted | None) -> dict[str, float]:
@@ -335,7 +209,7 @@ def _divergence(
     guess: _Predicted, target: Opinion | None, N: int, K: int, W: float
 ) -> dict[str, float]:
     nothing = {"kl_forward": math.nan, "kl_reverse": math.nan}
-    wanted = None if target is None else _read("target", target, N, K).opinion
+    wanted = None if target is None else _read_predicted("target", target, N, K).opinion
     if target is not None and wanted is None:
         raise ValueError(
             "`target` must be an Opinion, since KL compares Dirichlets; "
@@ -346,14 +220,14 @@ def _divergence(
     p, q = (alpha(x, prior_weight=W) for x in (wanted, guess.opinion))
     if not np.all((p > 0) & (q > 0) & np.isfinite(p + q)):
         return nothing
-    return {"kl_forward": _mean(kl_divergence(p, q)), "kl_reverse": _mean(kl_divergence(q, p))}
+    return {"kl_forward": mean(kl_divergence(p, q)), "kl_reverse": mean(kl_divergence(q, p))}
 
 
-def _read(name: str, value: Any, N: int | None, K: int) -> _Predicted:
+def _read_predicted(name: str, value: Any, N: int | None, K: int) -> _Predicted:
     """Opinions or probabilities as NumPy arrays, checked: one each for N items, over K labels."""
     try:
-        opinion = Opinion(*map(_floats, value)) if isinstance(value, Opinion) else None
-        values = _floats(value) if opinion is None else opinion.belief
+        opinion = Opinion(*map(as_floats, value)) if isinstance(value, Opinion) else None
+        values = as_floats(value) if opinion is None else opinion.belief
     except (TypeError, ValueError):
         raise ValueError(
             f"`{name}` must be an Opinion or an array of probabilities; {type(value).__name__} "
@@ -385,18 +259,6 @@ def _read(name: str, value: Any, N: int | None, K: int) -> _Predicted:
     return _Predicted(np.where(np.abs(total - 1) > 1e-12, P / total, P), opinion)
 
 
-def _floats(x: Any) -> Floats:
-    """An array of any library as NumPy's in double precision, off its graph and device."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu().double()
-    return np.asarray(x, dtype=float)
-
-
 def _some(guess: _Predicted, keep: NDArray[np.bool_]) -> _Predicted:
     P, opinion = guess
     return _Predicted(P[keep], None if opinion is None else opinion.rows(keep))
-
-
-def _mean(x: Floats) -> float:
-    """The mean, nan of nothing."""
-    return float(np.mean(x)) if x.size else math.nan

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from slencodings import __version__
 from slencodings.choices import CsvStyle
-from slencodings.files.encode import about_reading
 from slencodings.files.forms import usual_form
+from slencodings.files.job import about_reading
 from slencodings.files.weigh import about_crowd, choose_weighing, how_written
 from slencodings.files.write import check_target, disk_errors, literal, quote, workspace, writing
 from slencodings.progress import Say

@@ -15,9 +15,10 @@ from typing import Any, TypeVar, get_args
 import duckdb
 
 from slencodings.choices import Format, TableFormat
+from slencodings.files.heads import OTHER_ENCODING, common_format
 from slencodings.files.locate import Connection, Source
 from slencodings.files.readable import unpacked
-from slencodings.files.scan import OTHER_ENCODING, Step, common_format
+from slencodings.files.scan import Step
 from slencodings.files.write import is_of_disk
 from slencodings.progress import Progress
 

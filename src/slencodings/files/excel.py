@@ -51,7 +51,7 @@ def write_csv(
     def cell(value: Any) -> Any:
         if isinstance(value, float):
             return repr(value).replace(".", ",") if semicolon else value
-        return safe(_plain(value))
+        return safe(_as_cell(value))
 
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.writer(file, delimiter=";" if semicolon else ",", lineterminator="\r\n")
@@ -83,7 +83,7 @@ def write_workbook(
     sheet.freeze_panes = "A2"
 
     def cell(value: Any) -> Any:
-        plain = _plain(value)
+        plain = _as_cell(value)
         if isinstance(plain, float) and plain - plain != 0:
             plain = str(plain)  # Not finite, which no cell can be.
         if not isinstance(plain, str):
@@ -109,7 +109,7 @@ def write_workbook(
     return count
 
 
-def _plain(value: Any) -> Any:
+def _as_cell(value: Any) -> Any:
     """What a cell can hold: lists and objects as JSON, times as text."""
     if value is None or isinstance(value, str | bool | int | float):
         return value

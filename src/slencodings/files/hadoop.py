@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from slencodings.annotations import counted
 from slencodings.files.beside import ABOUT, tells_about_others
-from slencodings.files.scan import NO_NUMBER, common_types, header, number_columns
+from slencodings.files.heads import header
+from slencodings.files.scan import NO_NUMBER, common_types, number_columns
 from slencodings.progress import Say
 from slencodings.tables.engines import About, some
 from slencodings.tables.roles import Reading, choose_columns

@@ -50,7 +50,7 @@ def note_answers(relation: Relation, label: Any, say: Say, *, ordered: bool = Fa
     """Tell if labels are not one of a few names, nor `ordered`, and what to type then."""
     if not isinstance(label, str) or str(dict(_types(relation))[label]).endswith("]"):
         return  # Probabilities.
-    answers = _answers(relation, label)
+    answers = _count_answers(relation, label)
     if spellings := _spellings(answers):
         shown = "; ".join(", ".join(map(repr, variants)) for variants in spellings[:3])
         more = f" and {len(spellings) - 3} more" if len(spellings) > 3 else ""
@@ -59,7 +59,7 @@ def note_answers(relation: Relation, label: Any, say: Say, *, ordered: bool = Fa
             f"some labels differ in case and spaces alone ({shown}{more}); --merge-case makes "
             "them one",
         )
-    if not ordered and (kind := _kind(label, answers)):
+    if not ordered and (kind := _what_instead(label, answers)):
         say("note", kind)
 
 
@@ -81,7 +81,7 @@ def merge_spellings(relation: Relation, label: Any) -> Relation:
     """Labels that differ in case and spaces alone as one, the most frequent spelling of them."""
     if not isinstance(label, str) or str(dict(_types(relation))[label]) != "VARCHAR":
         return relation
-    spellings = _spellings(_answers(relation, label))
+    spellings = _spellings(_count_answers(relation, label))
     cases = [f"WHEN {literal(x)} THEN {literal(best)}" for best, *rest in spellings for x in rest]
     name = quote(label)
     merged = f"CASE {name} {' '.join(cases)} ELSE {name} END"
@@ -110,7 +110,7 @@ def _types(relation: Relation) -> list[tuple[str, Any]]:
     return list(zip(relation.columns, relation.types, strict=True))
 
 
-def _answers(relation: Relation, label: str) -> Answers:
+def _count_answers(relation: Relation, label: str) -> Answers:
     found = relation.project(f"CAST({quote(label)} AS VARCHAR) AS value").filter(
         "value IS NOT NULL"
     )
@@ -127,7 +127,7 @@ def _spellings(answers: Answers) -> list[list[str]]:
     return [values for values in alike.values() if len(values) > 1]
 
 
-def _kind(label: str, answers: Answers) -> str | None:
+def _what_instead(label: str, answers: Answers) -> str | None:
     """What labels are instead of a few names, in words; None if they are that."""
     values, K = answers.values, len(answers.values)
     many = f"{MOST_VALUES:,} or more" if K > MOST_VALUES else f"{K:,}"

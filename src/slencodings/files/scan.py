@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
-import io
-import re
 import shlex
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path, PurePath
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, NamedTuple, TypeAlias
 
 import duckdb
 
 from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
+from slencodings.files.heads import LINES, Head, common_format, head_of
+from slencodings.files.json_columns import from_json, json_keys
 from slencodings.files.keep import BETWEEN, item_parts, join_item, joined_name
 from slencodings.files.labels import merge_spellings, note_answers, note_items, one_of_lists
-from slencodings.files.locate import SUFFIXES, Connection, Source, is_store
-from slencodings.files.readable import is_gzip, unpacked
+from slencodings.files.locate import Connection, Source, is_store
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
@@ -36,19 +32,7 @@ Step: TypeAlias = Callable[..., None]
 
 # What other programs write in a column of numbers where there is none.
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
-# The types of JSON values that one column can hold, and the column's type.
-JSON_TYPES = (
-    ({"VARCHAR"}, "VARCHAR"),
-    ({"BIGINT", "UBIGINT"}, "BIGINT"),
-    ({"BIGINT", "UBIGINT", "DOUBLE"}, "DOUBLE"),
-    ({"BOOLEAN"}, "BOOLEAN"),
-    ({"ARRAY"}, "VARCHAR[]"),
-)
-_LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
 DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
-OTHER_ENCODING = "Say which encoding it has: encoding='cp1252'."
-# How much of a file is looked at to tell what it is.
-HEAD = 1 << 16
 
 
 def read(
@@ -111,13 +95,13 @@ def scan(connection: Connection, source: Source, asked: Format | None = None) ->
     format = common_format(source, asked)
     schemas: dict[str, dict[str, str]] = {}
     parts: list[Relation] = []
-    look = partial(_head, connection, source.local, format)
+    look = partial(head_of, connection, source.local, format)
     # DuckDB wants the same columns in all names of folders that it reads at once.
     for (head, _), run in groupby(source.files, lambda file: (look(file), _folder_columns(file))):
         files = list(run)
         keys: dict[str, list[str]] = {}
-        if format in _LINES:
-            keys = _json_keys(connection, files, format, head)
+        if format in LINES:
+            keys = json_keys(connection, files, format, head)
             head = head._replace(names=tuple(sorted({k for each in keys.values() for k in each})))
         part = _read_files(connection, files, format, head, folders=source.folders)
         parts.append(part)
@@ -159,7 +143,7 @@ class Table(NamedTuple):
         common_types(self.schemas, names)
         picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
         relation = reduce(lambda rows, part: rows.union(part), picked)
-        return _from_json(relation, numbers, texts) if self.format in _LINES else relation
+        return from_json(relation, numbers, texts) if self.format in LINES else relation
 
 
 def common_types(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str]) -> dict[str, str]:
@@ -186,176 +170,6 @@ def _folder_columns(file: str) -> list[str]:
     return [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
 
 
-def common_format(source: Source, asked: Format | None = None) -> TableFormat:
-    """The one format of all files: as asked, by their names, or else by how they begin."""
-    if asked in get_args(TableFormat):
-        return cast("TableFormat", asked)
-    known = _format_of if source.local else _format_by_name
-    found = {known(file): file for file in reversed(source.files)}
-    if None in found:
-        raise ValueError(
-            f"the names of files must say their format, {', '.join(SUFFIXES)}; "
-            f"{found[None]!r} does not. Name the `format`."
-        )
-    if len(found) > 1:
-        came = " and ".join(f"{file} is {str(f).upper()}" for f, file in sorted(found.items()))
-        raise ValueError(
-            f"all files must be of one format; {came}. Name those of one kind with a pattern, "
-            "such as 'folder/*.parquet'."
-        )
-    return cast("TableFormat", next(iter(found)))
-
-
-def _format_of(file: str) -> TableFormat:
-    """The format of a file, by its name or else by how it begins."""
-    if known := _format_by_name(file):
-        return known
-    path = Path(file)
-    head = _beginning(path)
-    if head[:4] == b"PAR1":
-        return "parquet"
-    first = text_of(path, head).lstrip()[:1]
-    return "jsonl" if first == "{" else "json" if first == "[" else "csv"
-
-
-def _format_by_name(file: str) -> TableFormat | None:
-    """The format that the name of a file says, if it does."""
-    suffixes = [s.lower() for s in PurePath(file).suffixes[-2:] if s.lower() != ".gz"]
-    known = {f".{f}": f for f in get_args(TableFormat)} | {".pq": "parquet", ".ndjson": "jsonl"}
-    return cast("TableFormat | None", known.get(suffixes[-1])) if suffixes else None
-
-
-class Head(NamedTuple):
-    """How a file is to be read: whether it is packed, and the delimiter and columns of CSV."""
-
-    compression: Literal["gzip", "none", "auto_detect"]
-    delimiter: str = ""
-    names: tuple[str, ...] = ()
-
-
-def _head(connection: Connection, local: bool, format: TableFormat, file: str) -> Head:
-    """How a file is to be read; files with the same head are read together."""
-    if local:
-        head = _look(Path(file), format)
-    elif format in ("csv", "tsv"):
-        query = "SELECT Delimiter, [c.name FOR c IN Columns] FROM sniff_csv(?)"
-        delimiter, names = connection.execute(query, [glob.escape(file)]).fetchall()[0]
-        head = Head("auto_detect", delimiter, tuple(names))
-    else:
-        head = Head("auto_detect")
-    if format == "parquet":
-        relation = connection.read_parquet(glob.escape(file), hive_partitioning=False)
-        head = head._replace(names=(*relation.columns, *map(str, relation.types)))
-    return head
-
-
-def _look(path: Path, format: TableFormat) -> Head:
-    """Tell how a file on this machine is to be read by how it begins, or refuse it."""
-    packed = is_gzip(path)
-    if format == "parquet":
-        if packed:
-            raise ValueError(
-                f"{path.name} is a gzipped Parquet file, which cannot be read in parts. "
-                f"Unpack it first: gunzip {path.name}"
-            )
-        return Head("none")
-    head, compression = _beginning(path), "gzip" if packed else "none"
-    text = text_of(path, head)
-    if format in _LINES:
-        _check_json(path, text)
-        return Head(compression)
-    delimiter, names = header(path.name, text, "\t" if format == "tsv" else ",;\t|")
-    return Head(compression, delimiter, tuple(names))
-
-
-def _beginning(path: Path) -> bytes:
-    """The first bytes of a file, unpacked."""
-    try:
-        with unpacked(path) as file:
-            return file.read(HEAD)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(
-            f"{path.name} is gzipped and damaged: {error}. Copy or download it again."
-        ) from error
-
-
-def text_of(path: Path, head: bytes) -> str:
-    """The first bytes of a file as text, whole lines if there are any."""
-    if b"\x00" in head:
-        raise ValueError(
-            f"{path.name} must be CSV, TSV, Parquet, JSONL or .xlsx; it is a binary file of "
-            f"another kind (it begins with {head[:8]!r}). Export it to one of these first."
-        )
-    try:
-        return (head[: head.rfind(b"\n") + 1] or head).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = head.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path.name} must be UTF-8; line {line} is not (it has {head[error.start :][:1]!r}). "
-            f"{OTHER_ENCODING}"
-        ) from error
-
-
-def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
-    """The delimiter and the column names of a CSV file, from its first line."""
-    # What stands in quotes may have any of them.
-    first = re.sub('"[^"]*"', "", text).split("\n", 1)[0]
-    delimiter = max(delimiters, key=first.count)
-    lines = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter)
-    names: list[str] = next(lines, list[str]())
-    if not any(names):
-        raise ValueError(f"the first line of {name} must name the columns; it is empty.")
-    # An index without a name is what pandas puts first.
-    names = [column or f"column{i}" for i, column in enumerate(names)]
-    for column in names:
-        if names.count(column) > 1:
-            raise ValueError(
-                f"column names must differ; {column!r} came {names.count(column)} times in "
-                f"{name}. Rename all but one."
-            )
-    check_names(names, [])
-    return delimiter, names
-
-
-def _check_json(path: Path, text: str) -> None:
-    """Refuse an array cut off after a comma, which DuckDB reads."""
-    if is_gzip(path) or text.lstrip()[:1] != "[":
-        return
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - HEAD))
-        end = file.read().rstrip()[-1:]
-    if end != b"]":
-        raise ValueError(
-            f"{path.name} is cut off: a JSON array ends with ]; {end.decode(errors='replace')!r} "
-            "came. Copy or download it again."
-        )
-
-
-def _json_keys(
-    connection: Connection, files: Sequence[str], format: TableFormat, head: Head
-) -> dict[str, list[str]]:
-    """The keys of the JSON objects in each file."""
-    names: Any = [glob.escape(file) for file in files]
-    whole = connection.read_json(
-        names,
-        format=_LINES[format],
-        compression=head.compression,
-        records="false",
-        columns={"json": "JSON"},
-        filename=True,
-    )
-    rows = whole.project("filename, unnest(json_keys(json)) AS key").distinct().order("key")
-    found: dict[str, list[str]] = {file: [] for file in files}
-    for file, key in rows.fetchall():
-        found[file].append(key)
-    for file, keys in found.items():
-        if not keys:
-            name = PurePath(file).name
-            raise ValueError(f"{name} must hold JSON objects, one each annotation; none came.")
-        check_names(keys, [])
-    return found
-
-
 def _read_files(
     connection: Connection,
     files: Sequence[str],
@@ -375,9 +189,9 @@ def _read_files(
         how = ", ".join(f"{option} = {value}" for option, value in hive.items())
         return connection.sql(f"FROM read_parquet([{listed}], {how})")
     hive["compression"] = head.compression
-    if format in _LINES:
+    if format in LINES:
         columns = dict.fromkeys(head.names, "JSON")
-        return connection.read_json(names, format=_LINES[format], columns=columns, **hive)
+        return connection.read_json(names, format=LINES[format], columns=columns, **hive)
     # All is said here, because DuckDB guesses another delimiter when one row is ragged.
     return connection.read_csv(
         names,
@@ -388,55 +202,6 @@ def _read_files(
         quotechar='"',
         escapechar='"',
         **hive,
-    )
-
-
-def _from_json(relation: Relation, numbers: Sequence[str], texts: Sequence[str]) -> Relation:
-    """JSON values as plain columns; numbers stay text here, as they do from a CSV file.
-
-    Values of several types are refused: 1 and "1" are two items, and no column holds both. In
-    columns that are `texts`, what is no plain value is text.
-    """
-    # What names of folders hold is text already.
-    found = zip(relation.columns, map(str, relation.types), strict=True)
-    coded = [name for name, type in found if type == "JSON"]
-    types = ", ".join(f"list(DISTINCT json_type({quote(n)}))" for n in coded) or "1"
-    plain = [quote(name) for name in relation.columns if name not in coded]
-    for name, found in zip(coded, relation.aggregate(types).fetchall()[0], strict=False):
-        came = {t for t in found or () if t not in (None, "NULL")}
-        type = next((type for allowed, type in JSON_TYPES if came <= allowed), None)
-        if type == "VARCHAR[]" and _holds_numbers(relation, name):
-            type = "DOUBLE[]"
-        if name in numbers or (name in texts and type in (None, "VARCHAR[]")):
-            type = "VARCHAR"
-        if type is None:
-            raise ValueError(_mixed(relation, name))
-        plain.append(f"CAST({quote(name)}->>'$' AS {type}) AS {quote(name)}")
-    return relation.project(", ".join(plain))
-
-
-def _holds_numbers(relation: Relation, name: str) -> bool:
-    """Whether lists in a column of JSON hold numbers, as far as they hold anything."""
-    inner = relation.project(f"unnest(json_extract({quote(name)}, '$[*]')) AS x")
-    words = inner.filter("json_type(x) NOT IN ('BIGINT', 'UBIGINT', 'DOUBLE', 'NULL')")
-    return not words.limit(1).fetchall()
-
-
-def _mixed(relation: Relation, name: str) -> str:
-    words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
-    x = quote(name)
-    rows = relation.project(f"row_number() OVER () AS row, {x} AS x, json_type({x}) AS type")
-    found = rows.filter("type <> 'NULL'").aggregate(
-        "type, count(*), min(row), arg_min(x, row)", "type"
-    )
-    came = [
-        f"{counted(count, 'row')} with {words.get(type, 'numbers')}, first {value} in row {row} of "
-        "the data"
-        for type, count, row, value in sorted(found.fetchall(), key=lambda kind: kind[2])
-    ]
-    return (
-        f"column {name!r} must hold values of one type; {'; '.join(came)} came. "
-        'Write them all alike, for example as text: "1".'
     )
 
 

@@ -10,7 +10,6 @@ from slencodings.annotations import Annotations, counted
 from slencodings.files.scan import Relation, Table
 from slencodings.files.write import quote
 from slencodings.opinion import Floats
-from slencodings.tables.roles import listed, nearest
 
 # What readers of judges call the confidence that the tokens of an answer tell.
 TOKENS = "token confidence"
@@ -34,12 +33,6 @@ def read_sources(
     """
     found: dict[str, Floats] = {}
     for column in columns:
-        if column not in table.names:
-            near = nearest(column, table.names)
-            raise ValueError(
-                f"there is no column {column!r} for `sources`; the columns are "
-                f"{listed(table.names)}." + (f" Did you mean sources={near!r}?" if near else "")
-            )
         who = annotator or item
         rows = table.pick([item, who, column], texts=[column])
         text = f"nullif(trim({quote(column)}::VARCHAR), '')"

@@ -19,7 +19,6 @@ from typing import Any
 
 from slencodings import __version__
 from slencodings.annotations import counted
-from slencodings.files.encode import about_reading
 from slencodings.files.forms import usual_form
 from slencodings.files.hadoop import (
     common_format,
@@ -30,6 +29,7 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
+from slencodings.files.job import about_reading
 from slencodings.files.weigh import about_crowd, choose_weighing, how_written
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels

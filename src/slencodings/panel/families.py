@@ -146,9 +146,18 @@ def _family(
         drawn = resample(sums, counts, bootstrap, np.random.default_rng(seed))
     # A pair that shares no item in a draw says nothing in it.
     A, E, r = _correlation(once)
-    low, high = middle(np.asarray([_votes(len(members), _correlation(x)[2]) for x in drawn]))
+    low, high = middle(
+        np.asarray([_effective_votes(len(members), _correlation(x)[2]) for x in drawn])
+    )
     return Family(
-        name, [a.annotators[m] for m in members], A, E, r, _votes(len(members), r), low, high
+        name,
+        [a.annotators[m] for m in members],
+        A,
+        E,
+        r,
+        _effective_votes(len(members), r),
+        low,
+        high,
     )
 
 
@@ -159,5 +168,5 @@ def _correlation(means: Floats) -> tuple[float, float, float]:
     return A, E, min(max(r, 0.0), 1.0)
 
 
-def _votes(n: int, r: float) -> float:
+def _effective_votes(n: int, r: float) -> float:
     return n / (1 + (n - 1) * r)

@@ -38,18 +38,20 @@ def _whom_to_keep(panel: Panel) -> list[str]:
     keep = [j for j in panel.judges if j.given_others.better]
     spare = [j for j in panel.judges if j.given_others.gain <= 0]
     if keep:
-        lines.append(f"Keep {_names(keep)}: each adds something that the others do not tell.")
+        lines.append(
+            f"Keep {_names_in_words(keep)}: each adds something that the others do not tell."
+        )
     elif len(panel.judges) > 1:
         lines.append("No model adds anything for sure that the others do not tell already.")
     if spare:
-        lines.append(f"Nothing is lost without {_names(spare)}.")
+        lines.append(f"Nothing is lost without {_names_in_words(spare)}.")
     if len(panel.path) > 1:
         added = [f"{s.judge} ({s.cost:g}: {s.score.votes:.3f})" for s in panel.path[1:]]
         lines.append(f"By gain for the price, at cost an item: {', then '.join(added)}.")
     passed = [j for j in panel.judges if j.test is not None and j.test.passed]
     tested = [j for j in panel.judges if j.test is not None]
     if tested:
-        who = _names(passed) if passed else "no model"
+        who = _names_in_words(passed) if passed else "no model"
         lines.append(
             f"By the alternative annotator test {who} may stand in for a person, "
             f"of {counted(len(tested), 'model')} tested."
@@ -84,11 +86,11 @@ def _how_many(panel: Panel) -> list[str]:
         return ["With one other person on an item the models already add nothing for sure."]
     last = max(helped)
     if last == tried[-1].people:
-        return [f"They still help beside {_people(last)} an item, the most that could be tried."]
-    return [f"They help beside up to {_people(last)} an item; from {_people(last + 1)} on not."]
+        return [f"They still help beside {_persons(last)} an item, the most that could be tried."]
+    return [f"They help beside up to {_persons(last)} an item; from {_persons(last + 1)} on not."]
 
 
-def _people(n: int) -> str:
+def _persons(n: int) -> str:
     return "1 person" if n == 1 else f"{n} people"
 
 
@@ -185,7 +187,7 @@ def head(panel: Panel) -> str:
     repeated = f" ({about.repeated:,} repeat one and are averaged with it)" * (about.repeated > 0)
     return (
         f"{counted(about.annotations, 'annotation')}{repeated} of {counted(about.items, 'item')} "
-        f"by {_people(about.people)} and {counted(about.models, 'model')}, "
+        f"by {_persons(about.people)} and {counted(about.models, 'model')}, "
         f"{counted(about.labels, 'label')}; mean log-loss of {about.predicted:,} held-out votes of "
         f"people, lower is better; {about.folds} folds, {about.bootstrap:,} resamples of items, "
         f"seed {about.seed}."
@@ -224,7 +226,7 @@ def _without_empty(heads: list[str], cells: list[list[str]]) -> Table:
     return [heads[k] for k in kept], [[row[k] for k in kept] for row in cells]
 
 
-def _names(judges: list[Judge]) -> str:
+def _names_in_words(judges: list[Judge]) -> str:
     names = [str(j.judge) for j in judges]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 

@@ -117,8 +117,8 @@ def confidence(found: Any, *, ax: Any = None, most: int = 12) -> Axes:
     'earned: agreement beyond chance'
     """
     rows = rows_in(found)
-    levels = _columns(rows, ("level", "uncertainty", "count"))
-    people = _columns(rows, ("stated", "earned", "annotator"))
+    levels = _columns_of_rows(rows, ("level", "uncertainty", "count"))
+    people = _columns_of_rows(rows, ("stated", "earned", "annotator"))
     if levels is None and people is None:
         raise TypeError(
             "`found` must be what confidence.calibrate(...) or describe_annotators(...) gave, or "
@@ -127,10 +127,10 @@ def confidence(found: Any, *, ax: Any = None, most: int = 12) -> Axes:
     ax = axes(ax, (4.2, 4.2))
     ax.set_xlabel("stated: confidence")
     ax.set_ylabel("earned: agreement beyond chance")
-    return _people(ax, people, most) if people is not None else _levels(ax, levels)
+    return _draw_people(ax, people, most) if people is not None else _draw_levels(ax, levels)
 
 
-def _levels(ax: Canvas, columns: Any) -> Axes:
+def _draw_levels(ax: Canvas, columns: Any) -> Axes:
     x, u, n = (np.asarray(column, dtype=float) for column in columns)
     _square(ax) if np.all((x >= 0) & (x <= 1)) else _frame(ax)
     ax.set_ylim(-0.02, 1.02)
@@ -141,7 +141,7 @@ def _levels(ax: Canvas, columns: Any) -> Axes:
     return ax
 
 
-def _people(ax: Canvas, columns: list[list[Any]], most: int) -> Axes:
+def _draw_people(ax: Canvas, columns: list[list[Any]], most: int) -> Axes:
     rows = [row for row in zip(*columns, strict=True) if None not in row[:2]]
     if not rows:
         raise ValueError(
@@ -153,11 +153,11 @@ def _people(ax: Canvas, columns: list[list[Any]], most: int) -> Axes:
     ax.set_ylim(min(0.0, y.min()) - 0.02, 1.02)
     ax.scatter(x, y, 34, color=COLOURS[0], ec="white", zorder=3, clip_on=False)
     worst = np.argsort(-np.abs(x - y), kind="stable").tolist()
-    _name(ax, np.stack([x, y], axis=-1), {i: rows[i][2] for i in worst}, most)
+    _name_dots(ax, np.stack([x, y], axis=-1), {i: rows[i][2] for i in worst}, most)
     return ax
 
 
-def _name(ax: Canvas, places: Floats, names: dict[int, Any], most: int) -> None:
+def _name_dots(ax: Canvas, places: Floats, names: dict[int, Any], most: int) -> None:
     """Name dots in this order, where a name lies on nothing else."""
     figure = ax.figure.canvas.figure
     figure.draw_without_rendering()  # Only then is it known where things are.
@@ -177,7 +177,7 @@ def _name(ax: Canvas, places: Floats, names: dict[int, Any], most: int) -> None:
             text.remove()
 
 
-def _columns(rows: Sequence[Row], names: Sequence[str]) -> list[list[Any]] | None:
+def _columns_of_rows(rows: Sequence[Row], names: Sequence[str]) -> list[list[Any]] | None:
     if not rows or any(not row.keys() >= set(names) for row in rows):
         return None
     return [[row[name] for row in rows] for name in names]

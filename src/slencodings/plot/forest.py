@@ -59,7 +59,7 @@ def reliability(
     >>> reliability(rows).get_xlabel()
     'kappa with peers'
     """
-    rows = _rows(roster, "roster", "describe_annotators(annotations)")
+    rows = _rows_to_draw(roster, "roster", "describe_annotators(annotations)")
     column = _column(rows, estimate, "annotator", "describe_annotators")
     if not most >= 2:
         raise ValueError(f"`most` must be at least 2; {most} came. 40 is usual.")
@@ -107,7 +107,7 @@ def comparison(found: Any, *, ax: Any = None, score: str = "votes") -> Axes:
     >>> comparison([row]).get_xlabel()
     'log-loss of held-out votes (lower is better)'
     """
-    rows = _rows(found, "found", "compare(annotations)")
+    rows = _rows_to_draw(found, "found", "compare(annotations)")
     column = _column(rows, score, "method", "compare")
     sign = -1 if column == "accuracy" else 1
     methods = _estimates(rows, "method", column)
@@ -127,7 +127,7 @@ def comparison(found: Any, *, ax: Any = None, score: str = "votes") -> Axes:
     return ax
 
 
-def _rows(found: Any, what: str, how: str) -> Sequence[Row]:
+def _rows_to_draw(found: Any, what: str, how: str) -> Sequence[Row]:
     if rows := rows_in(found):
         return rows
     kind, empty = type(found).__name__, isinstance(found, Sequence) and not found

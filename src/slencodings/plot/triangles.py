@@ -190,12 +190,12 @@ def triangle(
         start = Opinion(np.zeros((1, 2)), np.ones(1), each.base_rate[:1])
         steps = [start, *(_alone(fuse(each.rows(slice(n + 1)))) for n in range(N))]
         fused = Opinion(*map(np.concatenate, zip(*steps, strict=True)))
-        lines = ax.plot(*_places(fused), "-o", color=BLUE, lw=1.8, ms=4, zorder=4, **_UNCUT)
+        lines = ax.plot(*_corners(fused), "-o", color=BLUE, lw=1.8, ms=4, zorder=4, **_UNCUT)
         rings = {"mfc": "white", "mec": ORANGE, "ms": 7, "mew": 1.6}
-        lines += ax.plot(*_places(each), "o", zorder=3, **rings, **_UNCUT)
+        lines += ax.plot(*_corners(each), "o", zorder=3, **rings, **_UNCUT)
         signs = dict(zip(("on the way", "said"), lines, strict=True))
         signs |= dict(zip(("fused", *_SIGNS), _project(ax, fused.rows([-1]), []), strict=True))
-        _name(ax, each, shown, INK)
+        _name_opinions(ax, each, shown, INK)
     legend(ax, list(signs.values()), signs, **_BELOW, ncols=3)
     return ax
 
@@ -206,7 +206,7 @@ def _alone(opinion: Opinion) -> Opinion:
     )
 
 
-def _places(opinion: Opinion) -> tuple[Floats, Floats, Floats]:
+def _corners(opinion: Opinion) -> tuple[Floats, Floats, Floats]:
     """Top, left and right of each opinion: uncertainty, disbelief, belief."""
     return opinion.uncertainty, opinion.belief[:, 1], opinion.belief[:, 0]
 
@@ -215,7 +215,7 @@ def _project(ax: Canvas, opinion: Opinion, names: Sequence[Any]) -> list[Any]:
     """Opinions, their projectors and base rates; a handle for each of these."""
     P, a = opinion.probability, opinion.base_rate
     handles: list[Any] = []
-    for u, left, right, p, prior in zip(*_places(opinion), P, a, strict=True):
+    for u, left, right, p, prior in zip(*_corners(opinion), P, a, strict=True):
         ax.plot([1, 0], [0, prior[1]], [0, prior[0]], ":", color=GREY, lw=1, zorder=2)
         ax.plot([u, 0], [left, p[1]], [right, p[0]], "--", color=INK, lw=1, zorder=3)
         handles = [
@@ -225,13 +225,13 @@ def _project(ax: Canvas, opinion: Opinion, names: Sequence[Any]) -> list[Any]:
         ]
     if len(P) == 1:
         _write(ax, (0, P[0, 1], P[0, 0]), f"{P[0, 0]:.2f}", (0, -7), ha="center", va="top")
-    _name(ax, opinion, names, INK)
+    _name_opinions(ax, opinion, names, INK)
     return handles
 
 
-def _name(ax: Canvas, opinion: Opinion, names: Sequence[Any], colour: str) -> None:
+def _name_opinions(ax: Canvas, opinion: Opinion, names: Sequence[Any], colour: str) -> None:
     """Names beside opinions, outwards; above those at the base, where others have their place."""
-    for (u, left, right), name in zip(zip(*_places(opinion), strict=True), names, strict=False):
+    for (u, left, right), name in zip(zip(*_corners(opinion), strict=True), names, strict=False):
         side = 1 if right >= left else -1
         side, up = (-side, 9) if u < 0.1 else (side, 3 - 8 * (u > 0.9))
         how = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": "small"}

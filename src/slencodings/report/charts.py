@@ -33,7 +33,7 @@ def charts(found: Summary) -> dict[str, Spec]:
             found["crowd"]["probabilities"], "probability that the likeliest label is true"
         ),
         "doubts": _histogram(found["crowd"]["doubts"], "doubt about what people would say"),
-        "shares": _shares(labels),
+        "shares": _shares_of_labels(labels),
         "confused": _confused(labels),
         "triangle": _triangle(labels),
         "ranked": _ranked(people),
@@ -96,7 +96,7 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
     )
 
 
-def _shares(labels: Labels) -> Spec | None:
+def _shares_of_labels(labels: Labels) -> Spec | None:
     given, leading = sum(labels["given"]), sum(labels["leading"])
     if not given or not leading:
         return None

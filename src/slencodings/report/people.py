@@ -72,7 +72,9 @@ def describe_people(
         "differs": differs_most(a, weighed, chosen),
         "trend": trends(a, without, times),
     }
-    busiest = zip(roster.to_rows(), _places(roster.columns["annotator"], place), strict=True)
+    busiest = zip(
+        roster.to_rows(), _places_in_crowd(roster.columns["annotator"], place), strict=True
+    )
     rows = [
         _person(row, texts[m], {name: x[m] for name, x in known.items()}, weighed.source)
         for row, m in list(busiest)[:MOST_LISTED]
@@ -89,7 +91,7 @@ def describe_people(
     }
 
 
-def _places(names: list[Any], place: dict[Any, int]) -> list[int]:
+def _places_in_crowd(names: list[Any], place: dict[Any, int]) -> list[int]:
     """Where the annotators of a roster stand; names that JSON cannot say are text there."""
     as_text = {str(name): m for name, m in place.items()}
     return [place[name] if name in place else as_text[str(name)] for name in names]

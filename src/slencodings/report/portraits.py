@@ -91,7 +91,7 @@ def trends(
     parts = [
         (m, order[first[m] :][start:stop])
         for m in range(M)
-        for start, stop in _cut(times[order[first[m] : first[m + 1]]])
+        for start, stop in _parts_of_time(times[order[first[m] : first[m + 1]]])
     ]
     share = np.asarray([right[rows].mean() for _, rows in parts])
     low, high = interval(share, np.asarray([float(len(rows)) for _, rows in parts]))
@@ -116,7 +116,7 @@ def fell(trend: list[Part]) -> bool:
     return bool(trend) and trend[-1]["right_high"] < trend[0]["right_low"]
 
 
-def _cut(times: NDArray[Any]) -> list[tuple[int, int]]:
+def _parts_of_time(times: NDArray[Any]) -> list[tuple[int, int]]:
     """Where parts of sorted times begin and end; none if there are not two."""
     n = len(times)
     count = min(MOST_PARTS, n // FEWEST_IN_PART)

@@ -174,14 +174,14 @@ def _score(a: Annotations, P: Floats, gold: Floats) -> Scored:
         "right": right,
         "right_low": float(low[0]),
         "right_high": float(high[0]),
-        "votes_right": float(metrics.shares_right(truth, _shares(a)[known]).mean()),
+        "votes_right": float(metrics.shares_right(truth, _vote_shares(a)[known]).mean()),
         # JSON has no infinity.
         "log_loss": loss if math.isfinite(loss) else None,
         "sure": float(p.max(axis=1).mean()),
     }
 
 
-def _shares(a: Annotations) -> Floats:
+def _vote_shares(a: Annotations) -> Floats:
     """The share of the votes on each item that each label has, (N, K); equal without votes."""
     votes = a.sums()
     total = votes.sum(axis=1, keepdims=True)

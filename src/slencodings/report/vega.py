@@ -138,7 +138,7 @@ def heat(
         unknown = [{**v, "is": nothing} for v in places if v["value"] is None]
         layers += [_crosses(unknown, ends), _diagonal(on_axis)]
     if len(names) <= _FEW_NAMES:
-        layers.append(_shares(known, most, hover))
+        layers.append(_values_as_text(known, most, hover))
     turned = {"orient": "top", "labelAngle": -40 if len(names) <= _FEW_NAMES else -90}
     encoding = {
         "y": nominal("y", rows, scale={"domain": on_axis}),
@@ -177,7 +177,7 @@ def _diagonal(on_axis: list[str]) -> Spec:
     return {"data": {"values": same}, "mark": {"type": "rect", "fill": "var(--line)"}}
 
 
-def _shares(known: list[Spec], most: float, hover: list[Spec]) -> Spec:
+def _values_as_text(known: list[Spec], most: float, hover: list[Spec]) -> Spec:
     """The values as text; on the darkest cells it takes the colour of the paper."""
     dark = {"test": f"datum.value > {0.55 * most}", "value": "var(--card)"}
     return {

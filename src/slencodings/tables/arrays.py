@@ -23,6 +23,7 @@ from slencodings.tables.engines import (
     STATED,
     UNCERTAINTY,
     Frame,
+    distinct,
     is_database,
     is_spark,
     look_up,
@@ -167,8 +168,8 @@ def _in_memory(table: Any) -> Any:
 
 def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
     """Add the place of each value among the sorted distinct values, and return those."""
-    distinct = frame.select(column).filter(~nw.col(column).is_null()).unique()
-    coded = distinct.with_row_index(code, order_by=column)
+    named = distinct(frame.select(column).filter(~nw.col(column).is_null()))
+    coded = named.with_row_index(code, order_by=column)
     arrays = to_arrays(coded)
     names = arrays[column][np.argsort(arrays[code])]
     return frame.join(coded, on=column, how="left"), names

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Counting who said something twice costs more than the fusing itself, so of more rows than these it
 # is counted on a part of the items.
-MOST_ROWS_TO_COUNT_DUPLICATES = 1_000_000
+MOST_ROWS_TO_COUNT_DUPLICATES, ENOUGH_ROWS_TO_COUNT = 1_000_000, 250_000
 
 
 class Rows(NamedTuple):
@@ -325,12 +325,13 @@ def with_sum_of_source(frame: Frame, column: str, name: str) -> Frame:
 
 def _without_duplicates(frame: Frame, answered: list[str], duplicates: Duplicates) -> Frame:
     if duplicates == "error":
-        count, example = _count_duplicates(frame, answered[0])
-        if count:
+        repeated = _repeated(frame, answered[0])
+        if count := _more_than_once(repeated):
+            example = engines.small(repeated.select(ITEM, ANNOTATOR).head(1))
             raise ValueError(
                 f"an annotator may label an item once; {counted(count, 'row')} "
-                f"repeat{'s' * (count == 1)} an earlier pair, such as item {example[0]!r} by "
-                f"annotator {example[1]!r}. Pass duplicates='first' or "
+                f"repeat{'s' * (count == 1)} an earlier pair, such as item {example[ITEM][0]!r} "
+                f"by annotator {example[ANNOTATOR][0]!r}. Pass duplicates='first' or "
                 "duplicates='last' to keep one of each, duplicates='average' to make one of them, "
                 "duplicates='all' to keep them all."
             )
@@ -349,24 +350,27 @@ def count_repeated(rows: Rows) -> tuple[int, bool]:
 
     Of many rows they are counted on some of the items, chosen by a hash.
     """
-    frame, first = rows.frame, engines.probability(0) if rows.soft else LABEL
-    parts = math.ceil(rows.counts["rows"] / MOST_ROWS_TO_COUNT_DUPLICATES)
+    frame, n = rows.frame, rows.counts["rows"]
+    parts = 1 if n <= MOST_ROWS_TO_COUNT_DUPLICATES else math.ceil(n / ENOUGH_ROWS_TO_COUNT)
     if parts > 1:
-        some = f"hash({ITEM}) % {parts} = 0"
-        frame = nw.from_native(frame.to_native().filter(some))
-    found, _ = _count_duplicates(frame, first)
-    rows.counts["repeated" if parts == 1 else "repeated_about"] = parts * found
-    return parts * found, parts == 1
+        frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) % {parts} = 0"))
+    first = engines.probability(0) if rows.soft else LABEL
+    found = parts * _more_than_once(_repeated(frame, first))
+    rows.counts["repeated" if parts == 1 else "repeated_about"] = found
+    return found, parts == 1
 
 
-def _count_duplicates(frame: Frame, first: str) -> tuple[int, tuple[Any, Any]]:
-    """How many labelled rows repeat an earlier (item, annotator), and one such pair."""
+def _repeated(frame: Frame, first: str) -> Frame:
+    """The (item, annotator) of several labelled rows, and of how many."""
     labelled = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
     pairs = labelled.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
-    repeated = pairs.filter(nw.col("sle_n") > 1)
+    return pairs.filter(nw.col("sle_n") > 1)
+
+
+def _more_than_once(repeated: Frame) -> int:
+    """How many rows repeat an earlier one."""
     (count,) = engines.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
-    example = engines.small(repeated.head(1)) if count else {ITEM: [None], ANNOTATOR: [None]}
-    return int(count or 0), (example[ITEM][0], example[ANNOTATOR][0])
+    return int(count or 0)
 
 
 def tell(rows: Rows, name: str, files: int, say: Callable[[str, str], None]) -> None:

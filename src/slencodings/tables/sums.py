@@ -25,7 +25,9 @@ adds up (`summed`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import add
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
@@ -48,6 +50,7 @@ from slencodings.tables.engines import (
     probability,
     renamed,
     stacked,
+    with_totals,
 )
 from slencodings.tables.roles import twins
 from slencodings.tables.rows import Rows, with_sum_of_source
@@ -158,11 +161,8 @@ def long_beliefs(rows: Rows, plan: Plan) -> Frame:
         frame = frame.with_columns(nw.col(WORTH).max().over(ITEM).alias(TOTAL))
         frame = _taken_back(frame, [nw.col(WORTH)])
     totals = {TOTAL: WORTH} | ({CERTAIN_TOTAL: CERTAIN} if plan.certain else {})
-    totals |= {UNIT: UNIT} if plan.mean else {}
-    frame = frame.with_columns(
-        *(nw.col(column).sum().over(ITEM).alias(name) for name, column in totals.items())
-    )
-    frame = only_named(frame).with_columns(_uncertainty(plan).alias(UNCERTAINTY))
+    frame = only_named(frame, totals | ({UNIT: UNIT} if plan.mean else {}))
+    frame = frame.with_columns(_uncertainty(plan).alias(UNCERTAINTY))
     b = _belief(plan, nw.col(WORTH), nw.col(CERTAIN) if plan.certain else None)
     return frame.with_columns(b.alias(BELIEF))
 
@@ -295,13 +295,11 @@ def stack(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Fr
     return renamed(stacked(frame, columns, LABEL, value), LABEL, columns, labels)
 
 
-def only_named(frame: Frame) -> Frame:
-    """Drop the row without label of every item that has one with."""
-    frame = frame.with_columns(
-        nw.when(nw.col(LABEL).is_null()).then(0).otherwise(1).alias("sle_named")
-    )
-    frame = frame.with_columns(nw.col("sle_named").max().over(ITEM).alias("sle_any"))
-    return frame.filter(nw.col("sle_named") == nw.col("sle_any"))
+def only_named(frame: Frame, totals: Mapping[str, str] = MappingProxyType({})) -> Frame:
+    """Drop the row without label of every item that has one with; add `totals` by item before."""
+    named = nw.when(nw.col(LABEL).is_null()).then(0).otherwise(1).alias("sle_named")
+    frame = with_totals(frame.with_columns(named), ITEM, {**totals, "sle_any": "sle_named"})
+    return frame.filter((nw.col("sle_named") == 1) | (nw.col("sle_any") == 0))
 
 
 def _added(plan: Plan, worth: nw.Expr) -> nw.Expr:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from slencodings.metrics import entropy_similarity, jsd, shares_right
+from slencodings.metrics import cross_entropy, entropy_similarity, jsd, shares_right
 from slencodings.opinion import Array, Opinion, check
 from slencodings.torch.head import opinion_from_logits
 from slencodings.torch.losses import kl_loss
@@ -101,6 +101,8 @@ def opinion_metrics(
     """A `compute_metrics` for Hugging Face's Trainer, which is given logits and labels.
 
     accuracy : share of items whose most probable label is the target's, ties shared
+    vote_log_loss : of the target's shares, each item counting the same; to stop training by, as
+        `SLEClassifier` does: metric_for_best_model="vote_log_loss", greater_is_better=False
     jsd : mean Jensen-Shannon divergence of the projected probabilities, base e
     entropy_similarity : are the same items disputed? See `slencodings.metrics`
     uncertainty : mean of what the model says
@@ -125,6 +127,7 @@ def opinion_metrics(
         truth, guess = truth[known], opinion.probability.numpy()[known]
         return {
             "accuracy": float(np.mean(shares_right(truth, guess))),
+            "vote_log_loss": float(np.mean(cross_entropy(truth, guess))),
             "jsd": float(np.mean(jsd(truth, guess))),
             "entropy_similarity": entropy_similarity(truth, guess),
             "uncertainty": float(opinion.uncertainty.numpy()[known].mean()),

@@ -100,7 +100,7 @@ class Outlook:
             said = self.said[who] ** power[:, None, None]
             said /= np.sum(said, axis=2, keepdims=True)
             label = _drawn(np.swapaxes(said, 1, 2) @ b, _points(items, draws, j + _OTHERS * others))
-            b *= _columns(said, label)
+            b *= _columns_at(said, label)
             b /= np.sum(b, axis=1, keepdims=True)
             told = told + weight
             gains[:, j] = np.mean(np.max(b, axis=1) - b[each, lead], axis=1)
@@ -159,7 +159,7 @@ def _drawn(p: Floats, u: Floats) -> Codes:
     return np.sum(below <= (u * below[:, -1])[:, None], axis=1)
 
 
-def _columns(said: Floats, label: Codes) -> Floats:
+def _columns_at(said: Floats, label: Codes) -> Floats:
     """The columns of matrices (I, K, K) at labels (I, S), as (I, K, S)."""
     N, K, _ = said.shape
     if K > _FEW_LABELS:

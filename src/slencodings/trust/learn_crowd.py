@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted, sums_by
+from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust.crowd import Crowd, People
 from slencodings.trust.fit_worth import Parts, learn_worth
@@ -76,18 +76,20 @@ def learn_crowd(
     >>> crowd.annotators[crowd.accuracy.argmin()]
     'eve'
     """
-    _check(annotations, max_levels)
+    _check_comparable(annotations, max_levels)
     rng = np.random.default_rng(rng)
     a = annotations.rows(_random_order(annotations, rng))
     scored_votes = scored_annotators(a, scored)[a.annotator]
-    levels, level = _levels(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
+    levels, level = (
+        _levels_of_confidence(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
+    )
     model, truth = None, None
     K, M = len(a.labels), len(a.annotators)
     some = _enough(a, rng)[a.item]
     if K <= MOST_LABELS and M * K**2 <= _MOST_CELLS:
         taught = None if like is None else like.model
         model, truth = learn_truth(a, a.rows(some), rng, taught)
-    votes = _votes(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
+    votes = _votes_alone(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
     if model is not None and truth is not None:
         model, votes = through_truth(model, truth, votes, rng)
     del truth  # the largest there is
@@ -111,7 +113,7 @@ def learn_crowd(
         share=np.exp(found.at.level - top)[:L],
         level_count=np.bincount(level, minlength=L)[:L],
         labels=a.labels,
-        base_rate=_base_rate(a.rows(scored_votes).sums().sum(axis=0)),
+        base_rate=base_rate_of(a.rows(scored_votes).sums().sum(axis=0)),
         meaning=found.at.meaning,
         through_truth=found.at.through_truth,
         prior_weight=USUAL_WEIGHT,
@@ -124,7 +126,7 @@ def learn_crowd(
     )
     # How sure it is and who is right are read off its own answers.
     weight = _prior_weight(crowd, a, scored_votes, rng)
-    return replace(crowd, prior_weight=weight, people=_people(crowd, a))
+    return replace(crowd, prior_weight=weight, people=_judge_people(crowd, a))
 
 
 def count_each(annotations: Annotations) -> Crowd:
@@ -142,7 +144,7 @@ def count_each(annotations: Annotations) -> Crowd:
         share=np.zeros(0),
         level_count=np.zeros(0, dtype=np.intp),
         labels=a.labels,
-        base_rate=_base_rate(a.sums().sum(axis=0)),
+        base_rate=base_rate_of(a.sums().sum(axis=0)),
         meaning=None,
         through_truth=0.0,
         prior_weight=USUAL_WEIGHT,
@@ -153,10 +155,10 @@ def count_each(annotations: Annotations) -> Crowd:
         converged=True,
         from_uncertainty=a.stated is None,
     )
-    return replace(crowd, people=_people(crowd, a))
+    return replace(crowd, people=_judge_people(crowd, a))
 
 
-def _check(a: Annotations, max_levels: int) -> None:
+def _check_comparable(a: Annotations, max_levels: int) -> None:
     if not np.any(np.bincount(a.item, minlength=1) > 1):
         raise ValueError(
             "a crowd is learned by comparing annotations of the same item, so some item needs two; "
@@ -176,7 +178,7 @@ def _enough(a: Annotations, rng: np.random.Generator) -> NDArray[np.bool_]:
     return lots < np.maximum(share, _PER_ANNOTATOR / np.maximum(rarest, 1))
 
 
-def _votes(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: int) -> Votes:
+def _votes_alone(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: int) -> Votes:
     """The votes, of which nothing is known about the truth behind them."""
     N, M, K = len(a.items), len(a.annotators), len(a.labels)
     vote, label, share = np.arange(len(a.item)), a.y, np.ones(len(a.item))
@@ -195,14 +197,9 @@ def _votes(a: Annotations, scored: NDArray[np.bool_], level: Codes, n_levels: in
         share=share,
         all_say=nothing,
         earlier_say=nothing,
-        base_rate=_base_rate(sums_by(label, share * counted[vote], K)),
+        base_rate=base_rate_of(sums_by(label, share * counted[vote], K)),
         sizes=(N, M, n_levels),
     )
-
-
-def _base_rate(given: Floats) -> Floats:
-    """How often labels are given; one annotation more, spread evenly, leaves none impossible."""
-    return (given + 1 / len(given)) / (given.sum() + 1)
 
 
 def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_]:
@@ -234,7 +231,7 @@ def _random_order(a: Annotations, rng: np.random.Generator) -> Codes:
     return order[np.lexsort((rng.random(len(order)), a.item[order]))]
 
 
-def _levels(a: Annotations, most: int) -> tuple[Floats, Codes]:
+def _levels_of_confidence(a: Annotations, most: int) -> tuple[Floats, Codes]:
     """The levels of confidence and the level of each annotation.
 
     They are the values that occur, or the middles of quantile bins if those are too many; none if
@@ -283,7 +280,7 @@ def _prior_weight(
     return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
 
 
-def _people(crowd: Crowd, a: Annotations) -> People:
+def _judge_people(crowd: Crowd, a: Annotations) -> People:
     """How often annotators are right by the truth reading, how sure that is, and by chance."""
     M, R, P = len(a.annotators), len(a.item), crowd.truth(a).probability
     right = np.einsum("qk,qk->q", P[a.item], a.y) if a.soft else P[a.item, a.y]

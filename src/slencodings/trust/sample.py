@@ -56,7 +56,7 @@ def sample_items(
     >>> sample_items(said, item="item", annotator="who", share=1)["item"]
     array([1, 1, 2, 2])
     """
-    _check(share, per_annotator, seed)
+    _check_sizes(share, per_annotator, seed)
     frame, give_back = open_table(table)
     schema = frame.collect_schema()
     roles = [("item", item)] if annotator is None else [("item", item), ("annotator", annotator)]
@@ -138,7 +138,7 @@ def _lot(place: nw.Expr, seed: int) -> nw.Expr:
     return x / _P
 
 
-def _check(share: Any, per_annotator: Any, seed: Any) -> None:
+def _check_sizes(share: Any, per_annotator: Any, seed: Any) -> None:
     if not (isinstance(share, Real) and 0 <= float(share) <= 1):
         raise ValueError(f"`share` must be a number in [0, 1]; {share!r} came. 0.1 is usual.")
     whole = {"per_annotator": per_annotator, "seed": seed}

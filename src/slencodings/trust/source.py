@@ -88,7 +88,7 @@ def truth_with_source(
     best = min(trials.run(worth, _STRENGTHS[1]) for worth in _WORTHS)
     best = min([best, *(trials.run(best.worth, s) for s in _STRENGTHS if s != best.strength)])
     source = best.worth * ratio
-    model = _learn(a, best, source)
+    model = _learn_with_source(a, best, source)
     each = log_likelihoods(a, np.log(model.confusion))
     n = np.bincount(a.item, minlength=len(a.items))
     summed = np.stack([sums_by(a.item, x, len(a.items)) for x in each.T], axis=1)
@@ -126,7 +126,9 @@ class _Trials(NamedTuple):
         for f in range(_FOLDS):
             test = self.fold[a.item] == f
             if test.any() and not test.all():
-                model = _learn(a.rows(~test), _Trial(0, worth, strength, 0), source, _ROUGHLY)
+                model = _learn_with_source(
+                    a.rows(~test), _Trial(0, worth, strength, 0), source, _ROUGHLY
+                )
                 each[test] = log_likelihoods(a.rows(test), np.log(model.confusion))
                 log_prior[test] = em.safe_log(model.prior) + source[a.item[test]]
         others, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
@@ -141,7 +143,9 @@ def _loss(truth: Floats, log_likelihood: Floats) -> float:
     return -float(np.mean(np.log(chance)))
 
 
-def _learn(a: Annotations, how: _Trial, source: Floats, tol: float = 1e-5) -> TruthModel:
+def _learn_with_source(
+    a: Annotations, how: _Trial, source: Floats, tol: float = 1e-5
+) -> TruthModel:
     found = shrunk_dawid_skene(
         a,
         prior_strength=how.strength,

@@ -30,14 +30,14 @@ _AT_MOST_ONE = ("share", "through_truth", "correlation")
 
 def crowd_to_dict(crowd: Crowd) -> dict[str, Any]:
     """The whole value in lists, numbers and names."""
-    return {f.name: _plain(getattr(crowd, f.name)) for f in fields(crowd)}
+    return {f.name: _as_json(getattr(crowd, f.name)) for f in fields(crowd)}
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return cast("NDArray[Any]", value).tolist()
     if hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
+        return {name: _as_json(part) for name, part in value._asdict().items()}
     return value
 
 
@@ -82,10 +82,10 @@ def crowd_from_dict(there: Mapping[str, Any]) -> Crowd:
     if set(there) != {f.name for f in fields(Crowd)}:
         raise _no_crowd(", ".join(sorted(there)) or "none")
     try:
-        crowd = Crowd(**{name: _read(name, value) for name, value in there.items()})
+        crowd = Crowd(**{name: _read_part(name, value) for name, value in there.items()})
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise ValueError(f"a stored crowd is damaged: {error}. Store it again.") from error
-    _check(crowd)
+    _check_parts(crowd)
     return crowd
 
 
@@ -94,7 +94,7 @@ def _no_crowd(came: str) -> ValueError:
     return ValueError(f"a stored crowd has the fields {names}; {came[:80]} came. {_HOW}")
 
 
-def _read(name: str, value: Any) -> Any:
+def _read_part(name: str, value: Any) -> Any:
     if name in _NAMES:
         return _plain_names(value)
     if name in _COUNTS:
@@ -135,7 +135,7 @@ def _floats(value: Any) -> NDArray[np.float64]:
     return np.asarray(value, dtype=float)
 
 
-def _check(crowd: Crowd) -> None:
+def _check_parts(crowd: Crowd) -> None:
     """Refuse parts that do not fit each other, and numbers that are none of a crowd."""
     M, L, K = (x.size for x in (crowd.annotators, crowd.levels, crowd.labels))
     shapes: dict[str, tuple[int, ...]] = {

@@ -22,7 +22,7 @@ def in_words(crowd: Crowd) -> str:
             f"Annotators ({len(crowd.annotators):,}), by how often they are right above chance",
             *_annotators(crowd),
             "\nWhat stated confidence is worth",
-            *_levels(crowd),
+            *_levels_in_words(crowd),
             "\nWhat people say (column) where a label is true (row)",
             *_confusions(crowd),
             "\nWhat a vote (row) says about what others say (column)",
@@ -38,7 +38,7 @@ def _annotators(crowd: Crowd) -> list[str]:
     low, high = crowd.above_chance_interval()
     order = np.argsort(-np.nan_to_num(skill, nan=-np.inf), kind="stable")
     rows = [
-        f"{_cut(crowd.annotators[m], 24):>24} {crowd.count[m]:>12,} {crowd.accuracy[m]:>8.2f} "
+        f"{_short(crowd.annotators[m], 24):>24} {crowd.count[m]:>12,} {crowd.accuracy[m]:>8.2f} "
         f"{skill[m]:>8.2f} {low[m]:>7.2f} to {high[m]:>5.2f} {crowd.worth[m]:>8.3g}"
         for m in order.tolist()
     ]
@@ -48,7 +48,7 @@ def _annotators(crowd: Crowd) -> list[str]:
     return [f"{head}{'worth':>8}", *some]
 
 
-def _levels(crowd: Crowd) -> list[str]:
+def _levels_in_words(crowd: Crowd) -> list[str]:
     if not len(crowd.levels):
         return ["  the same at any confidence: not learned"]
     levels = zip(crowd.levels, crowd.level_count, crowd.share, strict=True)
@@ -71,7 +71,7 @@ def _meanings(crowd: Crowd) -> list[str]:
 
 def _matrix(crowd: Crowd, shares: Floats, pair: str) -> list[str]:
     """Shares (K, K) by pairs of labels; of many labels the largest between different ones."""
-    names = [_cut(label, 9) for label in crowd.labels.tolist()]
+    names = [_short(label, 9) for label in crowd.labels.tolist()]
     if len(names) <= _SHOWN:
         return [" ".join(f"{name:>9}" for name in ["", *names])] + [
             " ".join([f"{name:>9}", *(f"{p:>9.3f}" for p in row)])
@@ -84,6 +84,6 @@ def _matrix(crowd: Crowd, shares: Floats, pair: str) -> list[str]:
     return ["  " + pair.format(names[j], names[k], off[j, k]) for j, k in places]
 
 
-def _cut(name: Any, width: int) -> str:
+def _short(name: Any, width: int) -> str:
     text = str(name)
     return text if len(text) <= width else text[: width - 1] + "…"

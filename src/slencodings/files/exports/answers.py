@@ -137,7 +137,7 @@ def tabulate(
     notes = [f"{n:,} {what} left out" for what, n in left_out.items() if n]
     if not asked:
         return export(tool, {"item": []}, notes, who)
-    kinds = {name: _kind(given) for name, given in asked.items()}
+    kinds = {name: _kind_of_question(given) for name, given in asked.items()}
     sure = _confidence(asked, kinds, confidence, who, question)
     if sure is not None:
         kinds[sure] = "confidence"
@@ -204,7 +204,7 @@ def export(tool: str, columns: dict[str, list[Any]], notes: Sequence[str], who: 
     return Export(tool, {name: columns[name] for name in order}, tuple(notes))
 
 
-def _kind(given: list[Answer]) -> str:
+def _kind_of_question(given: list[Answer]) -> str:
     """What the answers to a question are: labels, or else something that is not fused."""
     other = next((a.kind for a in given if a.kind != "choice"), None)
     texts = [label for a in given for label in a.labels if isinstance(label, str)]

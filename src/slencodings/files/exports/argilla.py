@@ -45,7 +45,7 @@ def _answers(
         "argilla v1": _listed,
         "argilla v2": _nested,
         "argilla v2 flat": _flat,
-        "argilla v1 rows": _rows,
+        "argilla v1 rows": _responses,
         "argilla v1 text classification": _old,
     }[dialect]
     for where, key, record, _ in records:
@@ -124,7 +124,7 @@ def _flat(record: Object, where: str) -> Given:
             yield base.removesuffix(".responses"), user, state, value
 
 
-def _rows(record: Object, where: str) -> Given:
+def _responses(record: Object, where: str) -> Given:
     for question in _row_questions(record):
         for given in list_in(record, question, where):
             yield question, *_response(as_object(given, "a response", where))

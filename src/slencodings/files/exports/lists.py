@@ -15,7 +15,7 @@ ANNOTATORS = ("annotators", "annotator_ids", "workers", "worker_ids")
 LABELS = ("annotations", "labels", "answers", "label")
 
 
-def _columns(record: Object) -> tuple[str, str]:
+def _columns_of_lists(record: Object) -> tuple[str, str]:
     """The columns of annotators and of labels: the first that are there, or the usual."""
     people = (name for name in ANNOTATORS if name in record)
     labels = (name for name in LABELS if name in record)
@@ -23,7 +23,7 @@ def _columns(record: Object) -> tuple[str, str]:
 
 
 def _dialect(record: Object) -> str | None:
-    both = all(isinstance(record.get(name), list) for name in _columns(record))
+    both = all(isinstance(record.get(name), list) for name in _columns_of_lists(record))
     return "rows with lists" if both else None
 
 
@@ -32,7 +32,7 @@ def _answers(
 ) -> Iterator[Answer]:
     """One element for each annotator."""
     for where, _, row, _ in records:
-        people, question = _columns(row)
+        people, question = _columns_of_lists(row)
         who, labels = row.get(people), row.get(question)
         if not isinstance(who, list) or not isinstance(labels, list) or len(who) != len(labels):
             raise ValueError(

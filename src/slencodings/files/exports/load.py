@@ -96,7 +96,7 @@ def _member(path: Path, name: str) -> IO[bytes]:
 
 def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
     """The records of one file, read as they are needed; `who` names the file in messages."""
-    with _plain(part, who):
+    with _plain_errors(part, who):
         with part.open() as file:
             start = file.read(4)
         if start == b"PAR1" and part.path is not None:
@@ -111,7 +111,7 @@ def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
 
 
 @contextmanager
-def _plain(part: Part, who: str) -> Generator[None]:
+def _plain_errors(part: Part, who: str) -> Generator[None]:
     """Errors of decoders and unpackers, in words for people."""
     try:
         yield

@@ -15,13 +15,13 @@ from slencodings.files.exports.load import Json, Keyed, Object, Part, Record
 def records_in(source: Any, who: str) -> Iterator[Record]:
     """The records of a list, an object of them or of columns, a data frame, or a data set."""
     nowhere = Part(who, "", BytesIO)  # There is no file to open.
-    for n, (key, value) in enumerate(_rows(source, who), 1):
+    for n, (key, value) in enumerate(_rows_in_memory(source, who), 1):
         if not isinstance(value, dict):
             raise ValueError(f"{who}, record {n} must be a dict; {value!r:.60} came.")
         yield Record(f"{who}, record {n}", key, value, nowhere)
 
 
-def _rows(source: Any, who: str) -> Iterator[Keyed]:
+def _rows_in_memory(source: Any, who: str) -> Iterator[Keyed]:
     """What is in memory, row by row, with the key of a row where it has one."""
     if _is_list(source):
         yield from ((None, value) for value in source)

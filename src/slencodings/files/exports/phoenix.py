@@ -16,13 +16,13 @@ SUBJECTS = ("span_id", "trace_id", "session_id", "context.span_id")
 PREFIX = "result."
 
 
-def _rows(record: Object, where: str) -> list[Object]:
+def _annotations_in(record: Object, where: str) -> list[Object]:
     if "data" not in record:
         return [record]
     return [as_object(row, "an annotation", where) for row in list_in(record, "data", where)]
 
 
-def _name(row: Object) -> str | None:
+def _question(row: Object) -> str | None:
     name = row.get("name", row.get("annotation_name"))
     return name if isinstance(name, str) else None
 
@@ -30,7 +30,7 @@ def _name(row: Object) -> str | None:
 def _dialect(record: Object) -> str | None:
     page = record.get("data")
     row = page[0] if isinstance(page, list) and page else record
-    if not isinstance(row, dict) or "annotator_kind" not in row or _name(row) is None:
+    if not isinstance(row, dict) or "annotator_kind" not in row or _question(row) is None:
         return None
     return "phoenix annotations" if any(name in row for name in SUBJECTS) else None
 
@@ -40,7 +40,7 @@ def _answers(
 ) -> Iterator[Answer]:
     """The name of an annotation is a question; a judge is known by its identifier or model."""
     for where, _, record, _ in records:
-        for n, row in enumerate(_rows(record, where), 1):
+        for n, row in enumerate(_annotations_in(record, where), 1):
             at = f"{where}, annotation {n}" if "data" in record else where
             yield from _annotation(row, at, left_out, item)
 
@@ -56,7 +56,7 @@ def _annotation(
     }
     given = result.get("label")
     label = as_label(as_integer(result.get("score")) if is_nothing(given) else given, where)
-    question = str(_name(row))
+    question = str(_question(row))
     if label is None:
         left_out[FAILED] += 1
         yield Answer(where, question, name, None, (), failed=True)

@@ -56,7 +56,7 @@ def _answers(
         "potato annotated_instances": _instances,
         "potato user_state": _state,
         "potato jsonl": _jsonl,
-    }.get(dialect, _table)
+    }.get(dialect, _row_of_table)
     given = [g for record in records for g in read(record)]
     # A schema of one name with many values (a slider, a menu) is answered by its values.
     names: dict[str, set[str]] = {}
@@ -162,7 +162,7 @@ def _by_schema(pairs: list[Json], item: str, where: str) -> Object:
     return {**found}
 
 
-def _table(record: Record) -> Iterator[_Given]:
+def _row_of_table(record: Record) -> Iterator[_Given]:
     """One row an item and annotator, with a column for each label of each schema."""
     where, _, row, _ = record
     split = ":::" if "user" in row else "."

@@ -1,0 +1,104 @@
+"""Files of annotations added to a store of evidence, and the opinions of all that is in one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from slencodings import __version__
+from slencodings.files import store as kept_evidence
+from slencodings.files.forms import lay_out
+from slencodings.files.job import Job, check_finite, read_job
+from slencodings.files.scan import Relation
+from slencodings.files.store import Store, check_additive, open_store
+from slencodings.files.weigh import about_crowd
+from slencodings.files.write import (
+    WRITERS,
+    writing,
+)
+from slencodings.tables.fuse import About, add_rows
+
+
+def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
+    """Add files of annotations to a store; with a target, also write the opinions of all in it.
+
+    What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
+    again, and cannot be changed.
+    """
+    reading, fusing, source = job.reading, job.fusing, job.source
+    check_additive(fusing, reading)
+    known = open_store(job.connection, path)
+    weighing = kept_evidence.weighing_of(known, reading, fusing, job.say)
+    if known is not None and known.crowd is None:
+        fusing = replace(fusing, smoothing=known.smoothing)
+    given = read_job(job, weighing, known)
+    rows, found = given.rows, given.reading
+    by_annotator = kept_evidence.check_annotators(known, by_annotator, found, source.name)
+    batch = kept_evidence.describe_batch(source.name, given.crowd, found)
+    batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
+    if known is not None and not again:
+        kept_evidence.check_new(known, batch, path)
+    apart = kept_evidence.by_annotator(rows) if by_annotator else rows
+    new, smoothing = add_rows(apart, replace(fusing, reading="votes"))
+    scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
+    store = kept_evidence.with_batch(
+        known,
+        batch,
+        rows,
+        smoothing,
+        scale,
+        given=reading.labels is not None,
+        by_annotator=by_annotator,
+    )
+    job.step("adding", rows.counts["rows"], "rows")
+    old = None if known is None else kept_evidence.read_sums(job.connection, path, known)
+    total = kept_evidence.add(job.connection, old, new, source.name, store)
+    about = store.about()
+    job.step("writing", None, "")
+    with ExitStack() as both:  # Neither takes its place before both are there.
+        if job.target is not None:
+            opinions, about = _fuse_sums(job, total, store, path.name)
+            targets = writing(job.connection, opinions, job.target, job.writer, about)
+            about["written"] = both.enter_context(targets)
+        parquet = WRITERS[".parquet"]
+        both.enter_context(writing(job.connection, total, path, parquet, store.about()))
+    job.say("added", f"{source.name} to {path}: {store.in_words()}")
+    return about
+
+
+def fuse_store(job: Job, path: Path) -> About:
+    """Write the opinions of all that is in a store."""
+    name, reading = job.source.name, job.reading
+    check_additive(job.fusing, reading)
+    known = open_store(job.connection, path)
+    assert known is not None, "it was recognised before"
+    kept_evidence.weighing_of(known, reading, job.fusing, job.say)
+    for role, spec in {**reading.columns, "labels": reading.labels}.items():
+        if spec is not None:
+            raise ValueError(
+                f"{name} is a store, and was read when it was made; {role}={spec!r} came. "
+                "Leave it out."
+            )
+    job.say("read", f"{name}: {known.in_words()}")
+    job.step("fusing", None, "")
+    sums = kept_evidence.read_sums(job.connection, path, known)
+    opinions, about = _fuse_sums(job, sums, known, name)
+    with writing(job.connection, opinions, job.target, job.writer, about) as count:
+        about["written"] = count
+    return about
+
+
+def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, About]:
+    """The opinions of all that is in a store, and how they were made."""
+    smoothing = store.smoothing if store.crowd is None else None
+    check_finite(job, smoothing)
+    rows = kept_evidence.as_rows(total, store)
+    opinions, about = lay_out(rows, replace(job.fusing, smoothing=smoothing))
+    about |= {"version": __version__, "source": name, "batches": store.batches}
+    about |= {"rows": sum(batch["rows"] for batch in store.batches)}
+    about["weigh"] = "stated"
+    if rows.crowd is not None:
+        about |= about_crowd(rows.crowd, name, job.fusing.seed)
+    return opinions, about

@@ -1,0 +1,116 @@
+"""What other columns of a crowd tell: of items, of annotators, and of when they annotated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slencodings.annotations import Annotations, counted
+from slencodings.files.keep import item_parts, join_item
+from slencodings.files.locate import QUESTION
+from slencodings.files.scan import Relation, Table, quote
+from slencodings.files.scored import values_of_annotators
+from slencodings.files.times import read_times
+from slencodings.opinion import Codes
+from slencodings.progress import Say
+from slencodings.tables.roles import Reading, listed, nearest
+
+
+class Columns(NamedTuple):
+    """A crowd that was read, and the table with all columns of it.
+
+    Attributes
+    ----------
+    asked_item : what was typed for the item, which several columns may name together
+    reading : as it was read
+    """
+
+    table: Table
+    asked_item: str | None
+    reading: Reading
+    annotations: Annotations
+    say: Say
+
+    def of_items(self, names: Sequence[str], texts: Sequence[str] = ()) -> Relation:
+        """Some columns beside that of items."""
+        item = str(self.reading.item)
+        parts = item_parts(self.asked_item, self.table.names)
+        relation = self.table.pick([*(parts or [item]), *names], texts=texts)
+        return join_item(relation, parts, item) if parts else relation
+
+    def check_column(self, name: str, what: str, parameter: str = "") -> None:
+        """Refuse a column that is not there, whatever it is for."""
+        if name not in self.table.names:
+            near = nearest(name, self.table.names)
+            meant = f"{parameter}={near!r}" if parameter else repr(near)
+            raise ValueError(
+                f"there is no column {name!r} {what}; the columns are {listed(self.table.names)}."
+                + (f" Did you mean {meant}?" if near else "")
+            )
+
+
+def sets_of_questions(more: Columns) -> tuple[Codes, list[str]] | tuple[None, None]:
+    """Which questions such as "7 / sports" are about the same item, (N,), and what they ask."""
+    if QUESTION not in more.table.names:
+        return None, None
+    rows = more.table.pick([str(more.reading.item), QUESTION], texts=[QUESTION])
+    label = {name: str(asked) for name, asked in rows.distinct().fetchall()}
+    names = more.annotations.items.tolist()
+    items = [str(name).removesuffix(f" / {label[name]}") for name in names]
+    return np.unique(items, return_inverse=True)[1], [label[name] for name in names]
+
+
+def groups_of_annotators(more: Columns, group: str) -> list[str | None]:
+    """The group of each annotator, (M,)."""
+    if more.reading.annotator is None:
+        raise ValueError(
+            "`group` is of annotators, and no column says who annotated. "
+            "Name it: annotator='COLUMN'."
+        )
+    more.check_column(group, "for `group`", "group")
+    instead = "keep a column that does, such as the group at the start"
+    of = values_of_annotators(more.table, more.reading.annotator, group, "group", instead)
+    return [of.get(str(name)) for name in more.annotations.annotators.tolist()]
+
+
+def times_of(more: Columns, time: str, *, named: bool) -> NDArray[Any] | None:
+    """When each annotation was made, (R,); what was not `named` may be nothing of the kind."""
+    reading = more.reading
+    # What is found by its name may have another role; what was named must hold times.
+    if not named and time in dict(reading.wanted).values():
+        return None
+    more.check_column(time, "of times", "time")
+    if reading.annotator is None and named:
+        raise ValueError(
+            "`time` is of what somebody said, and no column says who annotated. "
+            "Name it: annotator='COLUMN'."
+        )
+    if reading.annotator is None:
+        return None
+    roles = str(reading.item), reading.annotator
+    rows = more.of_items([reading.annotator, time], [time])
+    return read_times(rows, roles, time, more.annotations, named=named, say=more.say)
+
+
+def fields_of_items(more: Columns, names: Sequence[str]) -> dict[str, list[str | None]]:
+    """What columns tell of each item, as text; of several values the first in their order."""
+    if not names:
+        return {}
+    for name in names:
+        more.check_column(name, "to show")
+    texts = ", ".join(f"min({quote(n)}::VARCHAR), count(DISTINCT {quote(n)})" for n in names)
+    item = quote(str(more.reading.item))
+    rows = more.of_items(names, names).aggregate(f"{item}, {texts}", item).fetchall()
+    found = {row[0]: row[1:] for row in rows}
+    nothing = (None, 0) * len(names)
+    values = [found.get(name, nothing) for name in more.annotations.items.tolist()]
+    for n, name in enumerate(names):
+        several = sum(row[2 * n + 1] > 1 for row in values)
+        if several:
+            more.say(
+                "note", f"{counted(several, 'item')} with several {name!r}; the first is shown"
+            )
+    return {name: [row[2 * n] for row in values] for n, name in enumerate(names)}

@@ -1,0 +1,181 @@
+"""What is to be done with files of annotations, and what of them is read and learned for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from numpy.typing import NDArray
+
+from slencodings.annotations import Annotations, counted
+from slencodings.files import store as kept_evidence
+from slencodings.files.locate import Connection, Source
+from slencodings.files.lost import note_lost
+from slencodings.files.scan import Relation, Step, quote, read
+from slencodings.files.store import Store
+from slencodings.files.weigh import Weighing
+from slencodings.opinion import Opinion
+from slencodings.progress import Say
+from slencodings.tables.fuse import About, Fusing
+from slencodings.tables.roles import Reading
+from slencodings.tables.rows import Rows, count_repeated, read_rows, tell
+from slencodings.trust.crowd import Crowd
+from slencodings.trust.learn_from_table import learn_from_table
+
+
+class Known(NamedTuple):
+    """What is known of items in the end, which may be more than were annotated.
+
+    Attributes
+    ----------
+    items : (N,), names
+    opinion : Opinion (N,), of one base rate
+    """
+
+    items: NDArray[Any]
+    opinion: Opinion
+
+
+# Opinions of more rows are written as they come unless they are to be sorted: that takes longer
+# than it helps who reads them.
+MOST_ROWS_TO_SORT = 1_000_000
+
+# What knows more of items than their annotations tell: from these and what was learned of them.
+Also: TypeAlias = Callable[[Annotations, Crowd], Known]
+
+
+class Job(NamedTuple):
+    """What is to be done with files of annotations, and whom to tell how far it is."""
+
+    connection: Connection
+    source: Source
+    reading: Reading
+    fusing: Fusing
+    target: Path | None
+    writer: str
+    step: Step
+    say: Say
+    parts: Sequence[str] = ()
+    also: Also | None = None
+    sort: bool | None = None
+
+    def in_order(self, rows: int) -> bool:
+        """Whether opinions of so many rows are written in the order of items."""
+        return rows <= MOST_ROWS_TO_SORT if self.sort is None else self.sort
+
+
+class Input(NamedTuple):
+    """What was read: the table, how, and its rows, known to be sound."""
+
+    crowd: Relation
+    reading: Reading
+    rows: Rows
+
+
+def read_job(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
+    """Read files and look at their values, and tell what was read and what of it may surprise.
+
+    They must be like what is in a store, if that is known.
+    """
+    source, say, stored = job.source, job.say, weighing.crowd
+    crowd, reading = read(
+        job.connection, source, job.reading, learned=not weighing.stated, say=say, step=job.step
+    )
+    if source.empty:
+        say("note", f"{source.empty:,} empty files are left out")
+    job.step("checking", None, "")
+    if known is not None:
+        kept_evidence.check_roles(known, reading, source.name)
+        if reading.confidence_scale is None and isinstance(reading.confidence, str):
+            reading = replace(reading, confidence_scale=known.confidence_scale)
+        if stored is None:
+            labels = kept_evidence.known_labels(known, crowd, reading.label, reading.labels)
+            reading = replace(reading, labels=labels)
+    if reading.confidence_scale is not None:
+        reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
+    if weighing.learns:
+        stored = _learn(job, crowd, reading)
+    elif stored is not None and reading.annotator is not None:
+        _note_new(crowd, reading.annotator, stored, weighing.how, say)
+    rows = read_rows(crowd, reading, crowd=stored)
+    note_lost(crowd, reading, stated=stored is None, say=say)
+    tell(rows, source.name, len(source.files), say)
+    if reading.duplicates == "all" and reading.annotator is not None:
+        repeated, exact = count_repeated(rows)
+        if repeated:
+            about, where = ("", "") if exact else ("about ", ", counted on some of the items")
+            they = f"{about}{counted(repeated, 'row')} repeat{'s' * (repeated == 1)}"
+            say(
+                "note",
+                f"{they} an earlier (item, annotator) pair{where}; all are kept. "
+                "--duplicates average|first|last|error changes that",
+            )
+    return Input(crowd, reading, rows)
+
+
+def _learn(job: Job, crowd: Relation, reading: Reading) -> Crowd:
+    job.step("learning", None, "")
+    learned = learn_from_table(
+        crowd,
+        reading,
+        seed=job.fusing.seed,
+        say=job.say,
+        progress=lambda done, total: job.step("learning", total, "", done),
+    )
+    job.step("checking", None, "")
+    return learned
+
+
+def _note_new(crowd: Relation, annotator: str, stored: Crowd, name: str, say: Say) -> None:
+    """Tell how many annotators a stored crowd does not know."""
+    found = crowd.project(quote(annotator)).distinct().fetchall()
+    here = {name for (name,) in found if name is not None}
+    if new := here - set(stored.annotators.tolist()):
+        say(
+            "note",
+            f"{len(new):,} of {len(here):,} annotators are new to {name}, such as {min(new)!r}; "
+            "they get its typical worth",
+        )
+
+
+def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
+    """The ends of the confidence scale; or what it is worth, learned from the crowd."""
+    scale = reading.confidence_scale
+    if not isinstance(reading.confidence, str):
+        raise ValueError(
+            "a confidence scale needs a column of confidence; none was found. "
+            "Name it: confidence='COLUMN'."
+        )
+    if scale != "calibrated":
+        return scale
+    from slencodings.confidence import calibrate
+    from slencodings.tables.arrays import from_table
+
+    columns = {role: spec for role, spec in reading.columns.items() if role != "reliability"}
+    # Only confidence that was stated can be compared, so what is missing is not trusted here.
+    absent = "error" if reading.missing == "error" else "drop"
+    learned = calibrate(from_table(crowd, **columns, confidence_scale=None, missing=absent))
+    say("learned", f"what stated confidence is worth:\n{learned}")
+    return learned
+
+
+def about_reading(reading: Reading, rows: Rows) -> About:
+    """How rows were read, in plain values."""
+    about: About = {"columns": reading.columns}
+    if reading.confidence is not None:
+        as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
+        scale: Any = reading.confidence_scale or (0, 1)
+        ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
+        about["confidence_scale"] = "as stated" if as_stated else ends
+    return about | {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
+
+
+def check_finite(job: Job, smoothing: float | None) -> None:
+    """Refuse infinite evidence where it cannot be written."""
+    if smoothing == 0 and "json" in job.writer and {"evidence", "alpha"} & {*job.fusing.values}:
+        raise ValueError(
+            "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
+            "Write .parquet or .csv, or pass a smoothing such as 0.01."
+        )
