@@ -394,7 +394,7 @@ def test_labels_that_were_not_learned_are_refused(known):
 def test_progress_ends_at_its_total():
     told: list[tuple[int, int]] = []
     learn_crowd(population(1, N=30)[0], progress=lambda done, total: told.append((done, total)))
-    done, total = np.transpose(told)
+    done, total = np.asarray(told).T
     assert np.all(np.diff(done) >= 0)
     assert done[-1] == total[-1]
 

@@ -160,9 +160,7 @@ def test_padding_changes_nothing(layers):
     encoder = tiny_encoder()
     X = texts.inputs(encoder, TEXTS, layers=layers)
     axis = 2 if layers is None else 1
-    widths = [(0, 0)] * 3
-    widths[axis] = (0, 7)
-    wider = np.pad(X, widths)
+    wider = np.pad(X, [(0, 7 * (axis == each)) for each in range(3)])
     top = texts.network(encoder, layers=layers).eval()
     with torch.no_grad():
         one, other = (top(torch.as_tensor(x)).numpy() for x in (X, wider))

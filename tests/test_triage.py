@@ -115,10 +115,8 @@ def test_the_majorant_is_concave_above_and_nowhere_higher_than_needed(rng):
 def brute(o, budget, most):
     """The most that any use of the budget mends, by the typical annotator."""
     N = len(o.belief)
-    total = np.pad(
-        o.mended(np.arange(N), np.full((N, MOST_EACH), o.typical), 64),
-        ((0, 0), (1, 0)),
-    )
+    mended = o.mended(np.arange(N), np.full((N, MOST_EACH), o.typical), 64)
+    total = np.hstack([np.zeros((N, 1)), mended])
     uses = itertools.product(*(range(min(m, budget) + 1) for m in most))
     return max(sum(total[i, n] for i, n in enumerate(use)) for use in uses if sum(use) <= budget)
 

@@ -38,8 +38,8 @@ class Known(NamedTuple):
     opinion: Opinion
 
 
-# Opinions of more rows are written as they come unless they are to be sorted: that takes longer
-# than it helps who reads them.
+# Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
+# and time for an order that few who read so many need.
 MOST_ROWS_TO_SORT = 1_000_000
 
 # What knows more of items than their annotations tell: from these and what was learned of them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -368,7 +368,7 @@ def _judges(found: PairsSummary, drawn: set[str]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _between(row: dict[str, Any], name: str) -> str:
+def _between(row: Mapping[str, Any], name: str) -> str:
     value, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
     return "–" if value is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
 

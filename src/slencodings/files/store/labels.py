@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import UnionType
 from typing import Any
 
 from slencodings.files.scan import Relation, quote
@@ -10,7 +11,7 @@ from slencodings.files.store.value import Store
 from slencodings.tables.columns import natural
 from slencodings.tables.engines import some
 
-KINDS: dict[str, Any] = {"text": str, "truth values": bool, "numbers": int | float}
+KINDS: dict[str, type | UnionType] = {"text": str, "truth values": bool, "numbers": int | float}
 
 
 def known_labels(
