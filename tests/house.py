@@ -102,7 +102,8 @@ HOUSE = [
             "people",
             "report/",
             "a crowd as one page to look at",
-            "aggregate annotations annotators evaluation files kinds metrics opinion triage trust",
+            "aggregate annotations annotators evaluation files kinds metrics opinion panel triage "
+            "trust",
         ),
         (
             "people",

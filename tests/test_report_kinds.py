@@ -1,5 +1,6 @@
 """The page of every kind of answers says and draws what fits: an order, sets, pairs."""
 
+import json
 import re
 import shutil
 from functools import cache
@@ -208,3 +209,33 @@ def test_every_kind_fits_a_wide_screen_and_a_phone(tmp_path: Path):
                 assert page.locator(f"#chart-{chart} svg").count() == 1
         browser.close()
     assert errors == []
+
+
+def judges_and_people(tmp_path: Path) -> Path:
+    """Two people who agree, a model that is wrong by half and sure, and one that knows."""
+    rng = np.random.default_rng(0)
+    rows: list[dict[str, Any]] = []
+    for item in range(40):
+        truth = "good" if rng.random() < 0.5 else "bad"
+        wrong = "bad" if truth == "good" else "good"
+        rows += [{"judge": name, "item": item, "answer": truth} for name in ("ann", "bob")]
+        sure = {"judge": "gpt", "item": item, "confidence": 0.9, "logprob": float(np.log(0.6))}
+        rows.append(sure | {"answer": truth if item % 2 else wrong})
+        knows = {"judge": "llama", "item": item, "confidence": 0.9 if item % 4 else 0.2}
+        rows.append(knows | {"answer": truth if item % 4 else wrong})
+    path = tmp_path / "judges.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def test_the_confidence_of_models_is_told_by_what_it_is_read_from(sle: Sle, tmp_path: Path):
+    path, page = judges_and_people(tmp_path), tmp_path / "page.html"
+    assert sle("report", path, "-o", page, "--scored", "ann,bob").code == 0
+    text = words(page.read_text())
+    assert "Confidence of models, by what it is read from" in text
+    assert re.search(r"gpt confidence 40 0\.90 0\.50 \+0\.40 \(\+0\.\d\d to \+0\.\d\d\) –", text)
+    assert re.search(r"llama confidence 40 0\.72 0\.75 -0\.0\d \(.*?\) 1\.00", text)
+    assert re.search(r"gpt token confidence 40 0\.60 0\.50 \+0\.10", text)
+    assert "llama token confidence" not in text
+    assert sle("report", path, "-o", page, "--missing", "drop").code == 0
+    assert "Confidence of models" not in words(page.read_text())

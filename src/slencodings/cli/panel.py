@@ -49,7 +49,7 @@ def panel(
         costs=price_of,
         alignment=alignment,
         epsilon=epsilon,
-        sources=_confidence(crowd),
+        sources=crowd.confidence(),
         folds=folds,
         bootstrap=bootstrap,
         seed=seed or 0,
@@ -67,15 +67,6 @@ def panel(
 
     about = found.about._asdict() | {"advice": advice(found), "share": found.share}
     return Found(found.to_rows(), about, shown)
-
-
-def _confidence(crowd: Crowd) -> dict[str, Any] | None:
-    """All kinds of confidence that are known, by where they are from; None for what was stated."""
-    stated = crowd.annotations.stated
-    if not crowd.sources:
-        return None
-    literal = stated is not None and bool(((stated >= 0) & (stated <= 1)).all())
-    return ({"stated": stated} if literal else {}) | crowd.sources
 
 
 def _sides(

@@ -18,11 +18,12 @@ from slencodings.files.crowd_columns import (
     times_of,
 )
 from slencodings.files.duckdb import plain_errors, watch
+from slencodings.files.exports.judges import TOKENS
 from slencodings.files.gold import read_gold
 from slencodings.files.locate import QUESTION, locate, read_tool
 from slencodings.files.scan import Relation, Step, quote, read, scan
 from slencodings.files.scored import choose_scored
-from slencodings.files.sources import TOKENS, lacks_some, read_sources
+from slencodings.files.sources import lacks_some, read_sources
 from slencodings.files.times import find_time
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Codes, Floats
@@ -57,6 +58,14 @@ class Crowd(NamedTuple):
     sources: dict[str, Floats] | None = None
     sets: Codes | None = None
     questions: list[str] | None = None
+
+    def confidence(self) -> dict[str, Floats] | None:
+        """All confidence in [0, 1] that is known, by where it is from; None if none was asked."""
+        if self.sources is None:
+            return None
+        stated = self.annotations.stated
+        literal = stated is not None and bool(((stated >= 0) & (stated <= 1)).all())
+        return ({"stated": stated} if stated is not None and literal else {}) | self.sources
 
 
 def read_crowd(

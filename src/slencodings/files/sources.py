@@ -11,9 +11,6 @@ from slencodings.files.scan import Relation, Table
 from slencodings.files.write import quote
 from slencodings.opinion import Floats
 
-# What readers of judges call the confidence that the tokens of an answer tell.
-TOKENS = "token confidence"
-
 
 def lacks_some(rows: Relation, column: str, label: str) -> bool:
     """Whether some who answered did not say how sure they are, as people beside models do not."""

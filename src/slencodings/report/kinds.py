@@ -1,17 +1,19 @@
-"""What a report tells of labels that have an order, or of which several could be chosen."""
+"""What a report tells of labels with an order, of several at once, and of models that judge."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.aggregate import krippendorff_alpha, severity
 from slencodings.annotations import Annotations
 from slencodings.kinds.multilabel import MultiLabel, set_alpha
 from slencodings.kinds.ordered import at_least
-from slencodings.opinion import Codes, credible_interval
+from slencodings.opinion import Codes, Floats, credible_interval
+from slencodings.panel import stated_confidence
 from slencodings.report.names import NAME_LETTERS, shown
 from slencodings.report.summary import Dot, KindTable
 from slencodings.trust import Weighed
@@ -124,3 +126,41 @@ def _set_alpha(a: Annotations, sets: Codes, label: Codes, K: int) -> float | Non
     crowd = MultiLabel(replace(a, item=place[a.item]), np.arange(N), np.arange(K))
     answers = np.bincount(crowd.sets.item, minlength=1)
     return set_alpha(crowd) if np.any(answers > 1) else None
+
+
+def describe_sources(
+    a: Annotations, people: NDArray[np.bool_], sources: Mapping[str, Floats], seed: int
+) -> KindTable | None:
+    """Whether models are as right as each of their kinds of confidence says."""
+    found = stated_confidence(a, people, sources=sources, seed=seed)
+    if not found:
+        return None
+    judges = list(dict.fromkeys(row.judge for row in found))
+    name = dict(zip(judges, shown(judges, NAME_LETTERS), strict=True))
+    return {
+        "name": "sources",
+        "title": "Confidence of models, by what it is read from",
+        "caption": "Stated is the mean of it, earned how often people say the same as the model "
+        "on the same items. Sorts is how likely people agree more with the surer of two answers: "
+        "0.5 if this confidence tells nothing.",
+        "axis": "",
+        "dots": [],
+        "heads": ["Model", "Read from", "Answers", "Stated", "Earned", "Too sure by", "Sorts"],
+        "rows": [
+            [
+                name[row.judge],
+                row.source,
+                f"{row.answers:,}",
+                f"{row.stated:.2f}",
+                f"{row.earned:.2f}",
+                f"{row.overconfidence:+.2f}"
+                + _interval(row.overconfidence_low, row.overconfidence_high),
+                "–" if row.sorts is None else f"{row.sorts:.2f}",
+            ]
+            for row in found
+        ],
+    }
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({low:+.2f} to {high:+.2f})"

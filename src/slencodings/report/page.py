@@ -46,7 +46,9 @@ def make_page(
         written = write_page(render_pairs(summary), page)
         read.say("wrote", f"{page}: a page of {written}, to open in a browser")
         return
-    crowd = read(gold, [*([text] if text else []), *show], scored, time=time or True)
+    shown = [*([text] if text else []), *show]
+    sources = None if scored is None else ()
+    crowd = read(gold, shown, scored, time=time or True, sources=sources)
     found = summarise(
         crowd.annotations,
         text=(text, crowd.fields[text]) if text else None,
@@ -54,6 +56,7 @@ def make_page(
         gold=crowd.truth,
         scored=crowd.scored,
         times=crowd.times,
+        sources=crowd.confidence(),
         sets=crowd.sets,
         questions=crowd.questions,
         name=name,

@@ -15,7 +15,7 @@ from slencodings.annotators.verdicts import Verdict
 from slencodings.report.chosen import Chosen
 from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.portraits import differs_most, own_confusions, trends
-from slencodings.report.summary import Pairs, People, Person, Source
+from slencodings.report.summary import KindTable, Pairs, People, Person, Source
 from slencodings.report.without import Without
 from slencodings.trust import Weighed
 
@@ -41,6 +41,7 @@ def describe_people(
     without: Without,
     chosen: Chosen,
     times: NDArray[Any] | None = None,
+    sources: KindTable | None = None,
 ) -> People:
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
@@ -52,6 +53,7 @@ def describe_people(
             "source": weighed.source,
             "rows": [],
             "pairs": None,
+            "sources": None,
             "notes": [],
         }
     judged = judgments(a).shared()
@@ -87,6 +89,7 @@ def describe_people(
         "source": weighed.source,
         "rows": rows,
         "pairs": pair_agreement(judged, M, len(a.labels), texts),
+        "sources": sources,
         "notes": [note if len(note) <= _NOTE else note[:_NOTE] + "…" for note in roster.notes],
     }
 

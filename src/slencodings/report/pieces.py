@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from slencodings.report.markup import Markup, tag
-from slencodings.report.summary import Items
+from slencodings.report.summary import Items, KindTable
 
 # A number, a share of 100, or an interval.
 _NUMBER = re.compile(r"-?[\d.,]+%?( to -?[\d.,]+%?)?|–|infinite")
@@ -115,3 +115,11 @@ def about(x: float) -> str:
 def number(x: float | None) -> str:
     """A number that is infinite where JSON has none."""
     return "infinite" if x is None else f"{x:.3f}"
+
+
+def kind_table(part: KindTable, drawn: set[str]) -> Any:
+    """What only some crowds have, as a chart with its numbers or as a table."""
+    numbers = table(part["heads"], part["rows"])
+    if part["name"] in drawn:
+        return figure(drawn, part["name"], part["title"], part["caption"], numbers)
+    return tag("div", tag("h3", part["title"]), tag("p", part["caption"]), numbers)

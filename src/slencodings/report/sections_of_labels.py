@@ -6,8 +6,8 @@ from typing import Any
 
 from slencodings.report.labels import MOST_DRAWN
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, heat_key, square, table
-from slencodings.report.summary import KindTable, Labels, Summary
+from slencodings.report.pieces import figure, heat_key, kind_table, square, table
+from slencodings.report.summary import Labels, Summary
 
 
 def labels(found: Summary, drawn: set[str]) -> list[Any]:
@@ -18,16 +18,8 @@ def labels(found: Summary, drawn: set[str]) -> list[Any]:
     return [
         _confused(labels, drawn, cut),
         tag("div", _triangle(labels, drawn), often, class_="two"),
-        [_of_kind(part, drawn) for part in labels["kinds"]],
+        [kind_table(part, drawn) for part in labels["kinds"]],
     ]
-
-
-def _of_kind(part: KindTable, drawn: set[str]) -> Any:
-    """What only labels of this kind have, as a chart with its numbers or as a table."""
-    numbers = table(part["heads"], part["rows"])
-    if part["name"] in drawn:
-        return figure(drawn, part["name"], part["title"], part["caption"], numbers)
-    return tag("div", tag("h3", part["title"]), tag("p", part["caption"]), numbers)
 
 
 def _confused(labels: Labels, drawn: set[str], cut: str) -> Any:

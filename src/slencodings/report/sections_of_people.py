@@ -7,7 +7,7 @@ from typing import Any
 from slencodings.annotations import counted
 from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, heat_key, notes, square, to_annotator
+from slencodings.report.pieces import figure, heat_key, kind_table, notes, square, to_annotator
 from slencodings.report.portraits import fell
 from slencodings.report.summary import People, Person, Summary
 
@@ -38,6 +38,7 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         tag("p", source) if source else None,
         tag("div", _how_often_right(rows, drawn), _too_sure(known, drawn), class_="two"),
         tag("p", not_compared, class_="note") if not_compared else None,
+        kind_table(people["sources"], drawn) if people["sources"] else None,
         _who_agrees(people, drawn),
         _over_time(rows),
         tag("h3", "Everybody"),

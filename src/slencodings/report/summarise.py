@@ -20,7 +20,7 @@ from slencodings.opinion import Floats
 from slencodings.report.chosen import choose
 from slencodings.report.compared import compare_encodings
 from slencodings.report.items import ItemColumns, describe_items
-from slencodings.report.kinds import describe_order, describe_sets
+from slencodings.report.kinds import describe_order, describe_sets, describe_sources
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
@@ -45,6 +45,7 @@ def summarise(
     gold: Any = None,
     scored: Any = None,
     times: NDArray[Any] | None = None,
+    sources: Mapping[str, Floats] | None = None,
     sets: Any = None,
     questions: Sequence[str] | None = None,
     least_votes: int = LEAST_VOTES,
@@ -69,6 +70,8 @@ def summarise(
     gold : as in `compare`; scores what is likely true
     scored : whose votes are predicted, as in `learn_crowd`
     times : (R,), when each annotation was made, as datetime64 or as numbers; NaT or NaN if unknown
+    sources : confidence in [0, 1] of each annotation, (R,), by what it is read from, as in
+        `panel.stated_confidence`; held against the votes of `scored`, where that is said
     sets, questions : where items are yes or no questions, the item that each is about, as in
         `compare`, and the label that it asks, (N,)
     least_votes, least_probability, conflict : as in `triage.status`: what is settled, and what is
@@ -100,11 +103,14 @@ def summarise(
     kinds = describe_order(a, weighed) if a.ordered else []
     if sets is not None and questions is not None:
         kinds += describe_sets(a, weighed, check_sets(a, sets), questions)
+    confidence = None
+    if sources is not None and scored is not None:
+        confidence = describe_sources(a, np.isin(a.annotators, scored), sources, seed)
     return {
         "title": shown([name], 80)[0] if name else "",
         "crowd": _glance(a, weighed, todo, columns.gold, seed, questions=sets is not None),
         "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
-        "annotators": describe_people(a, weighed, without, chosen, times),
+        "annotators": describe_people(a, weighed, without, chosen, times, confidence),
         "labels": describe_labels(a, weighed, seed, kinds),
         "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
         "next": describe_next(a, weighed, todo, chosen),

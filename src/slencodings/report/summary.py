@@ -176,6 +176,7 @@ class People(TypedDict):
     source: Source
     rows: list[Person]
     pairs: Pairs | None
+    sources: KindTable | None
     notes: list[str]
 
 
