@@ -40,7 +40,7 @@ def crowd_of(path: Path, items: int) -> Path:
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crowd that takes a while."""
-    return crowd_of(tmp_path_factory.mktemp("big") / "big.parquet", 600_000)
+    return crowd_of(tmp_path_factory.mktemp("big") / "big.parquet", 2_000_000)
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +161,9 @@ def test_a_reader_that_has_enough_ends_it_quietly(tmp_path: Path, middling: Path
 def test_a_terminal_sees_a_bar_with_rate_and_time_left(tmp_path: Path):
     pty = pytest.importorskip("pty")
     master, terminal = pty.openpty()
-    crowd = crowd_of(tmp_path / "crowd.parquet", 400_000)
+    crowd = crowd_of(tmp_path / "crowd.parquet", 3_000_000)
     how = ("--weigh", "stated")
-    run = start("encode", crowd, "-o", "out.parquet", *how, cwd=tmp_path, stderr=terminal)
+    run = start("encode", crowd, "-o", "out.csv", *how, cwd=tmp_path, stderr=terminal)
     os.close(terminal)
     seen = b""
     try:
@@ -177,7 +177,7 @@ def test_a_terminal_sees_a_bar_with_rate_and_time_left(tmp_path: Path):
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     assert "checking" in shown
     assert re.search(r"fusing +\S+ [\d,]+ rows/s \d:\d\d:\d\d", shown), shown[-2000:]
-    assert "wrote    out.parquet: 400,000 rows" in shown
+    assert "wrote    out.csv: 3,000,000 rows" in shown
 
 
 HEAVY = "numpy duckdb narwhals pandas polars pyarrow torch scipy sklearn"
