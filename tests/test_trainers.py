@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,18 +15,13 @@ import slencodings as sle
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 torch = pytest.importorskip("torch", reason="needs the extra `torch`")
-transformers = pytest.importorskip("transformers", reason="needs the extra `trainers`")
-pytest.importorskip("accelerate", reason="needs the extra `trainers`")
+# Looked for, not imported: every process of a run collects this file, and one runs it.
+pytestmark = pytest.mark.skipif(
+    not (find_spec("transformers") and find_spec("accelerate")),
+    reason="needs the extra `trainers`",
+)
 
 from safetensors.torch import load_file
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Trainer,
-    TrainingArguments,
-    ViTConfig,
-    ViTForImageClassification,
-)
 
 from slencodings.torch import kl_loss, opinion_from_logits, soft_cross_entropy, vote_loss
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
@@ -65,21 +61,29 @@ def images(n=96, seed=0):
 
 
 def text_model(dropout=0.0):
+    import transformers
+
     torch.manual_seed(0)
     rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    return BertForSequenceClassification(
-        BertConfig(vocab_size=20, max_position_embeddings=8, **CLASSES, **rates, **SIZES)
+    return transformers.BertForSequenceClassification(
+        transformers.BertConfig(
+            vocab_size=20, max_position_embeddings=8, **CLASSES, **rates, **SIZES
+        )
     )
 
 
 def image_model(dropout=0.0):
+    import transformers
+
     torch.manual_seed(0)
     shape = {"image_size": 8, "patch_size": 4, "num_channels": 1}
-    config = ViTConfig(**CLASSES, hidden_dropout_prob=dropout, **shape, **SIZES)
-    return ViTForImageClassification(config)
+    config = transformers.ViTConfig(**CLASSES, hidden_dropout_prob=dropout, **shape, **SIZES)
+    return transformers.ViTForImageClassification(config)
 
 
 def trainer_for(model, data, folder, **how):
+    import transformers
+
     settings = {
         "use_cpu": True,
         "report_to": [],
@@ -91,9 +95,9 @@ def trainer_for(model, data, folder, **how):
         "per_device_train_batch_size": 8,
         **how,
     }
-    return Trainer(
+    return transformers.Trainer(
         model=model,
-        args=TrainingArguments(str(folder), **settings),
+        args=transformers.TrainingArguments(str(folder), **settings),
         train_dataset=data,
         eval_dataset=data,
         compute_loss_func=opinion_loss(),
