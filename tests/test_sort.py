@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from running import Sle
 
-from slencodings.files import job
+from slencodings.files import encode
 from slencodings.files.encode import encode_file
 from slencodings.files.write import WRITERS, workspace, writing
 from slencodings.tables.fuse import Fusing
@@ -39,7 +39,7 @@ def test_few_rows_are_written_in_order_and_many_only_if_asked(
     target = shuffled.with_name("out.parquet")
     found: dict[tuple[int, bool | None], list[int]] = {}
     for most, sort in [(ITEMS, None), (ITEMS - 1, None), (ITEMS - 1, True), (ITEMS, False)]:
-        monkeypatch.setattr(job, "MOST_ROWS_TO_SORT", most)
+        monkeypatch.setattr(encode, "MOST_ROWS_TO_SORT", most)
         about = encode_file(str(shuffled), str(target), fusing=STATED, sort=sort)
         assert about["written"] == ITEMS
         found[most, sort] = items_of(target)

@@ -26,13 +26,13 @@ from slencodings.files.beside import BESIDE
 from slencodings.files.bucket import check_object, is_address, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import lay_out
-from slencodings.files.job import Also, Input, Job, about_reading, check_finite, read_job
+from slencodings.files.job import Also, Input, Job, check_finite, read_job
 from slencodings.files.keep import carry
 from slencodings.files.locate import is_store, locate, read_tool
 from slencodings.files.lost import note_open
 from slencodings.files.scan import Relation, Step
 from slencodings.files.store import alone
-from slencodings.files.weigh import about_crowd, choose_weighing, how_written
+from slencodings.files.weigh import about_rows, choose_weighing, how_written
 from slencodings.files.write import (
     check_folder,
     check_place,
@@ -52,6 +52,10 @@ from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import WORTH
 from slencodings.trust.learn_from_table import plain_reading
 from slencodings.trust.stored import crowd_to_json
+
+# Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
+# and time for an order that few who read so many need.
+MOST_ROWS_TO_SORT = 1_000_000
 
 
 def encode_file(
@@ -199,8 +203,8 @@ def _hand_over(new: Path, target: str) -> None:
 def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
     fusing, source = job.fusing, job.source
-    check_finite(job, fusing.smoothing)
     weighing = choose_weighing(job.reading, fusing, job.say)
+    check_finite(job, fusing.smoothing)
     if save_crowd is not None and not weighing.learns:
         raise ValueError(
             f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
@@ -216,12 +220,10 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
-    about |= about_reading(reading, rows)
-    about["weigh"] = weighing.how
+    about |= about_rows(rows, reading, weighing, fusing.seed)
     beside: dict[Path, str] = {}
-    if rows.crowd is not None:
-        about |= about_crowd(rows.crowd, weighing.how, fusing.seed)
-        beside |= {Path(save_crowd): crowd_to_json(rows.crowd)} if save_crowd else {}
+    if rows.crowd is not None and save_crowd is not None:
+        beside[Path(save_crowd)] = crowd_to_json(rows.crowd)
     job.step("fusing", rows.counts["rows"], "rows")
     if job.parts and job.target is not None:
         about["partition_by"] = list(job.parts)
@@ -229,8 +231,9 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
         with writing_parts(*place, job.parts, beside) as count:
             about["written"] = count
         return about
+    in_order = rows.counts["rows"] <= MOST_ROWS_TO_SORT if job.sort is None else job.sort
     place = (job.connection, opinions, job.target, job.writer, about, beside)
-    with writing(*place, in_order=job.in_order(rows.counts["rows"])) as count:
+    with writing(*place, in_order=in_order) as count:
         about["written"] = count
     return about
 
