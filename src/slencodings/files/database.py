@@ -25,19 +25,9 @@ from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading, choose_columns, nearest
 
-ADDRESS = re.compile(r"(postgres|postgresql|sqlite)://", re.IGNORECASE)
 QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 # Where a database keeps how its tables of opinions were made; only those are ever replaced.
 ABOUT = "slencodings_about"
-
-
-def is_database(source: str) -> bool:
-    """Whether an address is that of a database.
-
-    >>> is_database("sqlite:///labels.db"), is_database("s3://labels/db.parquet")
-    (True, False)
-    """
-    return bool(ADDRESS.match(source))
 
 
 def encode_table(

@@ -25,9 +25,8 @@ from slencodings.files.adding import add_to_store, fuse_store
 from slencodings.files.beside import BESIDE
 from slencodings.files.bucket import check_object, is_address, upload
 from slencodings.files.duckdb import plain_errors, watch
-from slencodings.files.forms import lay_out
+from slencodings.files.forms import carry, lay_out
 from slencodings.files.job import Also, Input, Job, check_finite, read_job
-from slencodings.files.keep import carry
 from slencodings.files.locate import is_store, locate, read_tool
 from slencodings.files.lost import note_open
 from slencodings.files.scan import Relation, Step
