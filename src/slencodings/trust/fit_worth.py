@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,15 +56,30 @@ def learn_worth(
     pairs = _folds(votes, rng) if like is None else []
     total = _trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
-    chosen = _choose(pairs, parts, ridge, on_step)
     objective = Objective.of(votes, meaning=parts.meaning)
-    at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
+    with _without_threads():
+        chosen = _choose(pairs, parts, ridge, on_step)
+        at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
     plain = Learned(math.log(ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     compared = {"votes": plain, "learned": at}
     scored = votes.scored > 0
     losses = {name: float(np.mean(objective.losses(x)[scored])) for name, x in compared.items()}
     losses |= {} if math.isnan(chosen.loss) else {"held_out": chosen.loss}
     return LearnedWorth(at, chosen.ridge, losses, converged)
+
+
+def _without_threads() -> AbstractContextManager[Any]:
+    """Keep SciPy's BLAS to one thread, where threadpoolctl is there to say so.
+
+    L-BFGS-B factors matrices of 20 x 20 in every step. Other threads of OpenBLAS, once they have
+    helped with one, spin for longer than all of the work takes.
+    """
+    import_module("scipy.optimize")  # What is not loaded yet would not be told.
+    try:
+        threads: Any = import_module("threadpoolctl")
+    except ImportError:
+        return nullcontext()
+    return threads.threadpool_limits(1, user_api="blas")
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
