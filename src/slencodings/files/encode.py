@@ -105,7 +105,7 @@ def encode_file(
         if into is not None:
             held.enter_context(alone(Path(into)))
         found = locate(connection, source, folder)
-        _check_located(places, found.files)
+        new = _first_place(places, found.files, folder)
         found, reading = read_tool(found, reading, folder, say)
         kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
         if sort is False and (kept or into is not None or partition_by):
@@ -113,7 +113,6 @@ def encode_file(
                 "parts, and what is in a store, are written in the order of items; sort=False "
                 "came. Leave it out."
             )
-        new = None if target is None else _first_place(target, folder)
 
         def work(step: Step) -> About:
             job = Job(
@@ -156,13 +155,14 @@ def _check_places(places: Places, source: str | Sequence[str], style: CsvStyle) 
             "Pass a target, or into='store.parquet'."
         )
     writer, stores = "", [] if into is None else [into]
+    remote = target is not None and is_address(target)
     if parts:
         _check_parts(target, into, style)
         writer = check_folder(str(target), source)
     elif target is not None:
         writer = check_target(target, source, *stores, style=style)
-    if target is not None and is_address(target):
-        check_object(target, [source] if isinstance(source, str) else source)
+    if remote:
+        check_object(str(target), [source] if isinstance(source, str) else source)
     if into is not None:
         kept_evidence.check_place_of_store(into, source)
     if crowd is not None:
@@ -171,20 +171,19 @@ def _check_places(places: Places, source: str | Sequence[str], style: CsvStyle) 
     return writer
 
 
-def _check_located(places: Places, files: Sequence[str]) -> None:
-    """Refuse to replace what is read: a pattern may stand for it."""
-    target = None if places.parts else places.target
-    for output in (places.into, target, places.crowd):
+def _first_place(places: Places, files: Sequence[str], folder: Path) -> Path | None:
+    """Where opinions are written first: in the folder for scratch, unless they can be renamed.
+
+    What is read is not replaced: a pattern may stand for an output, too.
+    """
+    target = places.target
+    for output in (places.into, None if places.parts else target, places.crowd):
         if output not in (None, "-"):
             (check_object if is_address(output) else check_place)(output, files)
-
-
-def _first_place(target: str, folder: Path) -> Path:
-    """Where opinions are written first: in the folder for scratch, unless they can be renamed."""
     if target == "-":
         return folder / "output.csv"  # Standard output would show half of what then fails.
-    if not is_address(target):
-        return Path(target)
+    if target is None or not is_address(target):
+        return None if target is None else Path(target)
     (folder / "upload").mkdir()
     return folder / "upload" / PurePosixPath(target).name
 

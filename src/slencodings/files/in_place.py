@@ -9,9 +9,9 @@ from slencodings import __version__
 from slencodings.files.forms import usual_form
 from slencodings.files.weigh import Weighing, about_rows
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
 from slencodings.tables.engines import About, Frame
 from slencodings.tables.fuse import Fusing, fuse_rows
+from slencodings.tables.labels import typed_labels
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import Rows, read_rows, tell
 from slencodings.trust.learn_from_table import learn_from_table

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted
+from slencodings.annotations import Annotations
 from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
 from slencodings.files.lost import note_lost
@@ -19,9 +19,8 @@ from slencodings.files.weigh import Weighing
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
-from slencodings.tables.repeated import count_repeated
 from slencodings.tables.roles import Reading
-from slencodings.tables.rows import Rows, read_rows, tell
+from slencodings.tables.rows import Rows, note_repeated, read_rows, tell
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
 
@@ -97,22 +96,8 @@ def read_job(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     note_lost(crowd, reading, stated=stored is None, say=say)
     tell(rows, source.name, len(source.files), say)
     if reading.duplicates == "all" and reading.annotator is not None:
-        rows = _note_repeated(rows, say)
+        rows = note_repeated(rows, say)
     return Input(crowd, reading, rows)
-
-
-def _note_repeated(rows: Rows, say: Say) -> Rows:
-    """Count and tell what annotators said several times, of which all is kept."""
-    found, exact = count_repeated(rows.frame, rows.answer, rows.counts["rows"])
-    if found:
-        about, where = ("", "") if exact else ("about ", ", counted on some of the items")
-        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
-        say(
-            "note",
-            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
-            "--duplicates average|first|last|error changes that",
-        )
-    return rows._replace(counts=rows.counts | {"repeated" if exact else "repeated_about": found})
 
 
 def _learn(job: Job, crowd: Relation, reading: Reading) -> Crowd:

@@ -21,7 +21,7 @@ from slencodings.files.labels import merge_spellings, note_answers, note_items, 
 from slencodings.files.locate import Connection, Source, is_store
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
+from slencodings.tables.labels import typed_labels
 from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns, listed
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation

@@ -31,9 +31,8 @@ from slencodings.tables.engines import (
     probability,
     to_arrays,
 )
-from slencodings.tables.repeated import check_named
 from slencodings.tables.roles import Reading, in_order
-from slencodings.tables.rows import read_rows
+from slencodings.tables.rows import check_named, read_rows
 
 
 def from_table(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
 from slencodings.tables import columns as col
+from slencodings.tables.labels import natural
 from slencodings.tables.roles import Reading, twins
 
 # The places of values among the sorted distinct ones, -1 where there is none; and those.
@@ -85,7 +86,7 @@ def _label_codes(column: Any) -> _Coded | None:
         return None
     y, names = coded
     found = names.tolist()
-    place = {label: k for k, label in enumerate(sorted(found, key=col.natural(found)))}
+    place = {label: k for k, label in enumerate(sorted(found, key=natural(found)))}
     codes = np.asarray([*(place[label] for label in found), -1], dtype=np.intp)
     return codes[y], np.asarray(list(place), dtype=object if isinstance(found[0], str) else None)
 

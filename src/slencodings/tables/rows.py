@@ -6,41 +6,37 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
 from slencodings.annotations import counted, plainly
 from slencodings.choices import Duplicates, Missing, check_word
-from slencodings.tables import columns as col
 from slencodings.tables import engines
-from slencodings.tables.checks import (
-    Flaw,
-    id_flaws,
-    label_flaws,
-    number_flaws,
-    prior_flaws,
-    refuse_flaws,
-    soft_flaws,
-)
+from slencodings.tables.checks import flaws_of, refuse_flaws
+from slencodings.tables.columns import as_stated, numbers_of, selected
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
     LABEL,
     RELIABILITY,
     ROW,
+    SHARE,
     STATED,
     UNCERTAINTY,
     Frame,
 )
-from slencodings.tables.repeated import once_each, silenced
+from slencodings.tables.labels import answers_of, prior_columns, settled
 from slencodings.tables.roles import Reading
 
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
+
+# Counting who said something twice costs more than the fusing itself, so of more rows than these it
+# is counted on a part of the items.
+MOST_ROWS_TO_COUNT_DUPLICATES, ENOUGH_ROWS_TO_COUNT = 1_000_000, 250_000
 
 
 class Rows(NamedTuple):
@@ -84,18 +80,18 @@ def read_rows(
     if crowd is not None:
         _check_crowd(reading, crowd)
     frame, give_back = engines.open_table(table, reading.wanted)
-    numbers, to_uncertainty = _numbers(reading, crowd)
-    answers = _answers(frame, reading, crowd)
-    priors = col.prior_columns(frame, reading.base_rate, answers.labels)
-    frame = _selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
-    flaws = _flaws(reading, answers, numbers, learned=crowd is not None)
+    numbers, to_uncertainty = numbers_of(reading, crowd)
+    answers = answers_of(frame, reading, crowd)
+    priors = prior_columns(frame, reading.base_rate, answers.labels)
+    frame = selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
+    flaws = flaws_of(reading, answers, numbers, learned=crowd is not None)
     counts = refuse_flaws(frame, flaws, answers.names[0])
-    frame, labels = _labelled(frame, answers, reading, counts["rows"])
+    frame, labels = settled(frame, answers, reading, counts["rows"])
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
     return Rows(
-        once_each(frame, answers.names, reading),
+        _once_each(frame, answers.names, reading),
         labels,
         str(reading.item),
         counts,
@@ -105,100 +101,6 @@ def read_rows(
         crowd,
         averaged=reading.duplicates == "average",
     )
-
-
-class Answers(NamedTuple):
-    """What rows answer: `columns` to be called by our `names`, and the labels, if they are known.
-
-    They are one column of labels or, if `soft`, one of probabilities for each.
-    """
-
-    columns: list[nw.Expr]
-    names: list[str]
-    labels: list[Any] | None
-    soft: bool
-
-
-def _numbers(
-    reading: Reading, crowd: Crowd | None
-) -> tuple[list[col.Number], Callable[[Any], Any]]:
-    """What was said of doubt and of annotators, and how the first becomes uncertainty."""
-    stated, to_uncertainty = col.stated(reading)
-    if crowd is not None and _as_stated(crowd) and reading.confidence is not None:
-        # Its worth was learned as it is; the ends of a scale say what may come.
-        to_uncertainty = _unchanged
-        stated = (
-            stated if reading.confidence_scale else stated._replace(low=-math.inf, high=math.inf)
-        )
-    return [stated, col.reliability(reading.reliability)], to_uncertainty
-
-
-def _answers(frame: Frame, reading: Reading, crowd: Crowd | None) -> Answers:
-    """Labels or probabilities, whichever the columns hold."""
-    schema, label, labels = frame.collect_schema(), reading.label, reading.labels
-    soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
-    if crowd is not None:
-        hard = None if soft else str(label)
-        labels = _known_names(crowd, schema, reading.annotator, hard, labels)
-    if not soft:
-        column, labels = col.label_column(schema, str(label), labels, reading.named)
-        return Answers([column.alias(LABEL)], [LABEL], labels, soft=False)
-    names = col.soft_names(frame, cast("Any", label), labels)
-    p = engines.probability
-    columns = col.soft_columns(schema, "label", cast("Any", label), len(names), p)
-    return Answers(columns, [p(k) for k in range(len(names))], names, soft=True)
-
-
-def _selected(
-    frame: Frame,
-    reading: Reading,
-    columns: list[nw.Expr],
-    numbers: list[col.Number],
-    ordered: bool,
-) -> Frame:
-    """The columns in our words, in the order of rows where that is needed."""
-    schema, annotator = frame.collect_schema(), reading.annotator
-    mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
-    frame = frame.select(
-        col.identifier(schema, str(reading.item)).alias(ITEM),
-        *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
-        *columns,
-        *(col.number(schema, value) for value in numbers if value not in mappings),
-    )
-    if ordered or reading.duplicates in ("first", "last"):
-        frame = _in_order(frame)
-    return _looked_up(frame, schema, mappings, annotator) if mappings else frame
-
-
-def _flaws(
-    reading: Reading, answers: Answers, numbers: list[col.Number], *, learned: bool
-) -> list[Flaw]:
-    """All that may be wrong with a row."""
-    label, labels, first, missing = reading.label, answers.labels, answers.names[0], reading.missing
-    K = len(labels or ())
-    return [
-        *id_flaws(str(reading.item), reading.annotator, first, missing),
-        *(
-            soft_flaws(label, K)
-            if answers.soft
-            else label_flaws(label, labels, learned=learned, named=reading.named)
-        ),
-        *([] if reading.base_rate is None else prior_flaws(reading.base_rate, K)),
-        *(flaw for value in numbers for flaw in number_flaws(value, first, missing)),
-    ]
-
-
-def _labelled(
-    frame: Frame, answers: Answers, reading: Reading, rows: int
-) -> tuple[Frame, list[Any]]:
-    """The frame with answers as they are to be, and all labels."""
-    labels = answers.labels
-    if labels is None:
-        labels = col.found_labels(frame, reading.label, rows)
-    col.check_count(labels, rows, reading.named)
-    if answers.soft:
-        return _normalised(frame, answers.names), labels
-    return col.whole_numbers(frame, labels)
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:
@@ -230,26 +132,6 @@ def _check_crowd(reading: Reading, crowd: Crowd) -> None:
         )
 
 
-def _unchanged(confidence: Any) -> Any:
-    return confidence
-
-
-def _as_stated(crowd: Crowd) -> bool:
-    """Whether confidence is read as it was stated, on whatever scale; or not at all."""
-    return not crowd.from_uncertainty or not len(crowd.levels)
-
-
-def _in_order(frame: Frame) -> Frame:
-    with_rows = engines.numbered(frame)
-    if with_rows is None:
-        raise ValueError(
-            "duplicates='first' and 'last' need rows in an order, which "
-            f"{frame.implementation.name.lower()} does not keep. Sort and drop them there, or pass "
-            "duplicates='all' or duplicates='error'."
-        )
-    return with_rows
-
-
 def _names(spec: Any) -> Any:
     """One name, or a list of several."""
     if isinstance(spec, str) or not isinstance(spec, Iterable):
@@ -257,67 +139,9 @@ def _names(spec: Any) -> Any:
     return list(cast("Iterable[Any]", spec))
 
 
-def _looked_up(
-    frame: Frame, schema: nw.Schema, mappings: list[col.Number], annotator: str | None
-) -> Frame:
-    """The frame with what mappings know of each annotator."""
-    if ROW not in frame.collect_schema().names():
-        # Looking up need not keep the order of rows.
-        frame = engines.numbered(frame) or frame
-    for value in mappings:
-        _check_mapping(schema, value, annotator)
-        frame = engines.look_up(frame, ANNOTATOR, value.spec, value.column)
-    return frame
-
-
-def _normalised(frame: Frame, answered: list[str]) -> Frame:
-    """Sums of exactly one, so that all forms agree on what was written with few digits."""
-    frame = frame.with_columns(engines.fold(add, map(nw.col, answered)).alias("sle_sum"))
-    return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in answered)).drop("sle_sum")
-
-
-def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) -> None:
-    if annotator is None:
-        raise ValueError(
-            f"`{value.name}` by annotator needs to know who annotated; no annotator column came. "
-            "Pass annotator='COLUMN'."
-        )
-    if wrong := col.misfits(schema[annotator], list(value.spec)):
-        raise ValueError(
-            f"`{value.name}` must know annotators as column {annotator!r} does, by "
-            f"{schema[annotator]}; {wrong[0]!r} came. Change the mapping or the column."
-        )
-    for name, given in value.spec.items():
-        col.check_range(value, given, f" for {name!r}")
-
-
-def _known_names(
-    crowd: Crowd, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
-) -> Any:
-    """The labels, and an error if columns and crowd know them or the annotators by other names."""
-    known = {"annotators": crowd.annotators.tolist(), "labels": crowd.labels.tolist()}
-    if known["annotators"] == ["anonymous"]:  # Nobody was told apart.
-        known["annotators"] = []
-    for role, column in (("annotators", annotator), ("labels", label)):
-        names = [name for name in known[role] if name is not None]
-        if column is not None and (wrong := col.misfits(schema[column], names)):
-            raise ValueError(
-                f"`crowd` must know {role} as column {column!r} does, by {schema[column]}; "
-                f"{wrong[0]!r} came. Change the column, or learn from a table like this one."
-            )
-    if label is None:  # Names say which probability is whose.
-        return labels
-    if labels is not None and list(labels) != known["labels"]:
-        raise ValueError(
-            f"`labels` are those that the crowd was learned for, {engines.some(known['labels'])}; "
-            f"{engines.some(labels)} came. Leave labels out."
-        )
-    return known["labels"]
-
-
 def _certain(reading: Reading, crowd: Crowd | None) -> float:
     """What counts as no uncertainty: for confidence as it was stated, the highest level."""
-    if crowd is None or not _as_stated(crowd) or not len(crowd.levels):
+    if crowd is None or not as_stated(crowd) or not len(crowd.levels):
         return 0.0
     scale = reading.confidence_scale
     return float(crowd.levels[-1] if scale is None else scale[1])
@@ -330,8 +154,107 @@ def _without_missing(frame: Frame, answered: list[str], reading: Reading, certai
     if reading.missing == "drop":
         absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
         absent = absent if reading.annotator is None else absent | nw.col(ANNOTATOR).is_null()
-        return silenced(frame, answered, absent)
+        return _silenced(frame, answered, absent)
     return frame
+
+
+def _silenced(frame: Frame, answered: list[str], where: nw.Expr) -> Frame:
+    """A dropped annotation says nothing, and its item stays."""
+    return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in answered))
+
+
+def _once_each(frame: Frame, answered: list[str], reading: Reading) -> Frame:
+    """What an annotator said several times of an item, as the reading takes it."""
+    if reading.duplicates == "all":
+        return frame
+    check_named(reading)
+    if reading.duplicates == "average":
+        return _shared(frame, answered[0])
+    return _without_duplicates(frame, answered, reading.duplicates)
+
+
+def check_named(reading: Reading) -> None:
+    """Refuse to look for what an annotator said twice where nobody is named."""
+    if reading.annotator is None:
+        raise ValueError(
+            f"duplicates={reading.duplicates!r} needs to know who annotated; no annotator column "
+            "came. Pass annotator='COLUMN'."
+        )
+
+
+def _shared(frame: Frame, first: str) -> Frame:
+    """Each row with its SHARE: one source is one annotation, however often it was asked."""
+    answered = nw.when(~nw.col(first).is_null()).then(1.0).otherwise(0.0)
+    frame = with_sum_of_source(frame.with_columns(answered.alias(SHARE)), SHARE, SHARE)
+    # Of who says nothing at all there is nothing to share.
+    several = nw.col(SHARE) > 1
+    return frame.with_columns(nw.when(several).then(1 / nw.col(SHARE)).otherwise(1.0).alias(SHARE))
+
+
+def with_sum_of_source(frame: Frame, column: str, name: str) -> Frame:
+    """Add what the rows of an item by one annotator add up to; those by nobody are one each."""
+    # Dask takes a sum over rows for a table of its own until it is a column.
+    frame = frame.with_columns(nw.col(column).sum().over(ITEM, ANNOTATOR).alias("sle_sum"))
+    alone = nw.col(ANNOTATOR).is_null()
+    found = nw.when(alone).then(nw.col(column)).otherwise(nw.col("sle_sum"))
+    return frame.with_columns(found.alias(name)).drop("sle_sum")
+
+
+def _without_duplicates(frame: Frame, answered: list[str], duplicates: Duplicates) -> Frame:
+    if duplicates == "error":
+        repeated = _repeated(frame, answered[0])
+        if count := _more_than_once(repeated):
+            example = engines.small(repeated.select(ITEM, ANNOTATOR).head(1))
+            raise ValueError(
+                f"an annotator may label an item once; {counted(count, 'row')} "
+                f"repeat{'s' * (count == 1)} an earlier pair, such as item {example[ITEM][0]!r} "
+                f"by annotator {example[ANNOTATOR][0]!r}. Pass duplicates='first' or "
+                "duplicates='last' to keep one of each, duplicates='average' to make one of them, "
+                "duplicates='all' to keep them all."
+            )
+        return frame
+    labelled = nw.when(~nw.col(answered[0]).is_null()).then(nw.col(ROW))
+    frame = frame.with_columns(labelled.alias("sle_labelled"))
+    at = nw.col("sle_labelled")
+    kept = (at.min() if duplicates == "first" else at.max()).over(ITEM, ANNOTATOR)
+    frame = frame.with_columns(kept.alias("sle_kept"))
+    other = (nw.col(ROW) != nw.col("sle_kept")) & ~nw.col(ANNOTATOR).is_null()
+    return _silenced(frame, answered, other).drop("sle_labelled", "sle_kept")
+
+
+def note_repeated(rows: Rows, say: Callable[[str, str], None]) -> Rows:
+    """Count and tell which rows of a DuckDB table repeat an earlier pair, and keep them all.
+
+    Of many rows they are counted on some of the items, chosen by a hash.
+    """
+    frame, n = rows.frame, rows.counts["rows"]
+    parts = 1 if n <= MOST_ROWS_TO_COUNT_DUPLICATES else math.ceil(n / ENOUGH_ROWS_TO_COUNT)
+    if parts > 1:
+        frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) % {parts} = 0"))
+    found = parts * _more_than_once(_repeated(frame, rows.answer))
+    if found:
+        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
+        say(
+            "note",
+            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
+            "--duplicates average|first|last|error changes that",
+        )
+    counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
+    return rows._replace(counts=counts)
+
+
+def _repeated(frame: Frame, first: str) -> Frame:
+    """The (item, annotator) of several labelled rows, and of how many."""
+    labelled = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
+    pairs = labelled.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
+    return pairs.filter(nw.col("sle_n") > 1)
+
+
+def _more_than_once(repeated: Frame) -> int:
+    """How many rows repeat an earlier one."""
+    (count,) = engines.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
+    return int(count or 0)
 
 
 def tell(rows: Rows, name: str, files: int, say: Callable[[str, str], None]) -> None:

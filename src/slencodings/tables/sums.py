@@ -34,7 +34,6 @@ import narwhals as nw
 
 from slencodings.annotations import in_steps
 from slencodings.choices import Operator, Value
-from slencodings.tables.columns import MOST_COLUMNS
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -52,9 +51,9 @@ from slencodings.tables.engines import (
     stacked,
     with_totals,
 )
-from slencodings.tables.repeated import with_sum_of_source
+from slencodings.tables.labels import MOST_COLUMNS
 from slencodings.tables.roles import twins
-from slencodings.tables.rows import Rows
+from slencodings.tables.rows import Rows, with_sum_of_source
 from slencodings.tables.weights import WORTH, add_worth
 
 if TYPE_CHECKING:
