@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     trained.add_argument("--epochs", type=_count, help="as many as the plan of the data set has")
     trained.add_argument("--batch", type=_count, help="items a step; as many as the plan has")
     trained.add_argument("--rate", type=_rate, help="learning rate; that of the plan")
+    trained.add_argument("--no-augment", action="store_true", help="images as they are")
     trained.add_argument("--as-printed", action="store_true", help="the KL as the paper prints it")
     return parser
 
@@ -162,6 +163,7 @@ def _plan(given: argparse.Namespace, plan: data.Plan) -> data.Plan:
         "batch_size": given.batch,
         "learning_rate": given.rate,
         "normalize": False if given.as_printed else None,
+        "augment": False if given.no_augment else None,
     }
     plan = plan._replace(**{name: value for name, value in typed.items() if value is not None})
     return plan._replace(layers=None) if given.layers == _ALL else plan
