@@ -49,9 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
-    used = _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
+    used = _verb(verbs, "uses", run_uses, "what opinions are for, on digits and texts")
     used.add_argument("--seeds", type=_count, default=uses.SEEDS, help=f"usually {uses.SEEDS}")
-    settings = uses.USUAL + uses.OTHERS
+    settings = (*uses.USUAL, *uses.TEXTS, *uses.OTHERS)
     used.add_argument("--settings", nargs="+", choices=settings, help=", ".join(settings))
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
