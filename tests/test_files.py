@@ -189,8 +189,8 @@ def test_repeats_of_many_rows_are_counted_on_some_of_the_items(
     assert any(
         f"note {true:,} rows repeat an earlier (item, annotator) pair; all" in s for s in said
     )
-    monkeypatch.setattr("slencodings.tables.rows.MOST_ROWS_TO_COUNT_DUPLICATES", 2500)
-    monkeypatch.setattr("slencodings.tables.rows.ENOUGH_ROWS_TO_COUNT", 2500)
+    monkeypatch.setattr("slencodings.tables.repeated.MOST_ROWS_TO_COUNT_DUPLICATES", 2500)
+    monkeypatch.setattr("slencodings.tables.repeated.ENOUGH_ROWS_TO_COUNT", 2500)
     _, about, said = encode(tmp_path, content, "crowd.csv")
     # A quarter of 2,000 items with about one repeat each: three standard deviations.
     assert abs(about["repeated_about"] - true) < 3 * 4 * (500 * 2) ** 0.5

@@ -31,8 +31,9 @@ from slencodings.tables.engines import (
     probability,
     to_arrays,
 )
-from slencodings.tables.roles import in_order
-from slencodings.tables.rows import Reading, check_named, read_rows
+from slencodings.tables.repeated import check_named
+from slencodings.tables.roles import Reading, in_order
+from slencodings.tables.rows import read_rows
 
 
 def from_table(

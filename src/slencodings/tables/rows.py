@@ -18,6 +18,7 @@ from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import columns as col
 from slencodings.tables import engines
 from slencodings.tables.checks import (
+    Flaw,
     id_flaws,
     label_flaws,
     number_flaws,
@@ -31,19 +32,15 @@ from slencodings.tables.engines import (
     LABEL,
     RELIABILITY,
     ROW,
-    SHARE,
     STATED,
     UNCERTAINTY,
     Frame,
 )
+from slencodings.tables.repeated import once_each, silenced
 from slencodings.tables.roles import Reading
 
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
-
-# Counting who said something twice costs more than the fusing itself, so of more rows than these it
-# is counted on a part of the items.
-MOST_ROWS_TO_COUNT_DUPLICATES, ENOUGH_ROWS_TO_COUNT = 1_000_000, 250_000
 
 
 class Rows(NamedTuple):
@@ -68,6 +65,11 @@ class Rows(NamedTuple):
     summed: bool = False
     averaged: bool = False
 
+    @property
+    def answer(self) -> str:
+        """The column that is null in rows which say nothing."""
+        return engines.probability(0) if self.soft else LABEL
+
 
 def read_rows(
     table: Any, reading: Reading, *, crowd: Crowd | None = None, ordered: bool = False
@@ -76,15 +78,51 @@ def read_rows(
 
     `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt.
     """
-    label, base_rate = _names(reading.label), _names(reading.base_rate)
-    reading = replace(reading, label=label, base_rate=base_rate)
+    reading = replace(reading, label=_names(reading.label), base_rate=_names(reading.base_rate))
     check_word("missing", reading.missing, Missing)
     check_word("duplicates", reading.duplicates, Duplicates)
     if crowd is not None:
         _check_crowd(reading, crowd)
-    item, annotator, labels = reading.item, reading.annotator, reading.labels
     frame, give_back = engines.open_table(table, reading.wanted)
-    schema = frame.collect_schema()
+    numbers, to_uncertainty = _numbers(reading, crowd)
+    answers = _answers(frame, reading, crowd)
+    priors = col.prior_columns(frame, reading.base_rate, answers.labels)
+    frame = _selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
+    flaws = _flaws(reading, answers, numbers, learned=crowd is not None)
+    counts = refuse_flaws(frame, flaws, answers.names[0])
+    frame, labels = _labelled(frame, answers, reading, counts["rows"])
+    frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
+    frame = frame if ordered else frame.drop(STATED)
+    frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
+    return Rows(
+        once_each(frame, answers.names, reading),
+        labels,
+        str(reading.item),
+        counts,
+        answers.soft,
+        bool(priors),
+        give_back,
+        crowd,
+        averaged=reading.duplicates == "average",
+    )
+
+
+class Answers(NamedTuple):
+    """What rows answer: `columns` to be called by our `names`, and the labels, if they are known.
+
+    They are one column of labels or, if `soft`, one of probabilities for each.
+    """
+
+    columns: list[nw.Expr]
+    names: list[str]
+    labels: list[Any] | None
+    soft: bool
+
+
+def _numbers(
+    reading: Reading, crowd: Crowd | None
+) -> tuple[list[col.Number], Callable[[Any], Any]]:
+    """What was said of doubt and of annotators, and how the first becomes uncertainty."""
     stated, to_uncertainty = col.stated(reading)
     if crowd is not None and _as_stated(crowd) and reading.confidence is not None:
         # Its worth was learned as it is; the ends of a scale say what may come.
@@ -92,68 +130,75 @@ def read_rows(
         stated = (
             stated if reading.confidence_scale else stated._replace(low=-math.inf, high=math.inf)
         )
-    numbers = [stated, col.reliability(reading.reliability)]
+    return [stated, col.reliability(reading.reliability)], to_uncertainty
+
+
+def _answers(frame: Frame, reading: Reading, crowd: Crowd | None) -> Answers:
+    """Labels or probabilities, whichever the columns hold."""
+    schema, label, labels = frame.collect_schema(), reading.label, reading.labels
     soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
     if crowd is not None:
-        labels = _known_names(crowd, schema, annotator, None if soft else str(label), labels)
-    if soft:
-        labels = col.soft_names(frame, label, labels)
-        answers = col.soft_columns(schema, "label", label, len(labels), engines.probability)
-    else:
+        hard = None if soft else str(label)
+        labels = _known_names(crowd, schema, reading.annotator, hard, labels)
+    if not soft:
         column, labels = col.label_column(schema, str(label), labels, reading.named)
-        answers = [column.alias(LABEL)]
-    priors = col.prior_columns(frame, base_rate, labels)
+        return Answers([column.alias(LABEL)], [LABEL], labels, soft=False)
+    names = col.soft_names(frame, cast("Any", label), labels)
+    p = engines.probability
+    columns = col.soft_columns(schema, "label", cast("Any", label), len(names), p)
+    return Answers(columns, [p(k) for k in range(len(names))], names, soft=True)
+
+
+def _selected(
+    frame: Frame,
+    reading: Reading,
+    columns: list[nw.Expr],
+    numbers: list[col.Number],
+    ordered: bool,
+) -> Frame:
+    """The columns in our words, in the order of rows where that is needed."""
+    schema, annotator = frame.collect_schema(), reading.annotator
     mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
     frame = frame.select(
-        col.identifier(schema, str(item)).alias(ITEM),
+        col.identifier(schema, str(reading.item)).alias(ITEM),
         *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
-        *answers,
-        *priors,
+        *columns,
         *(col.number(schema, value) for value in numbers if value not in mappings),
     )
     if ordered or reading.duplicates in ("first", "last"):
         frame = _in_order(frame)
-    if mappings:
-        frame = _looked_up(frame, schema, mappings, annotator)
+    return _looked_up(frame, schema, mappings, annotator) if mappings else frame
 
+
+def _flaws(
+    reading: Reading, answers: Answers, numbers: list[col.Number], *, learned: bool
+) -> list[Flaw]:
+    """All that may be wrong with a row."""
+    label, labels, first, missing = reading.label, answers.labels, answers.names[0], reading.missing
     K = len(labels or ())
-    answered = [engines.probability(k) for k in range(K)] if soft else [LABEL]
-    counts = refuse_flaws(
-        frame,
-        [
-            *id_flaws(str(item), annotator, answered[0], reading.missing),
-            *(
-                soft_flaws(label, K)
-                if soft
-                else label_flaws(label, labels, learned=bool(crowd), named=reading.named)
-            ),
-            *(prior_flaws(base_rate, K) if priors else []),
-            *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
-        ],
-        answered[0],
-    )
+    return [
+        *id_flaws(str(reading.item), reading.annotator, first, missing),
+        *(
+            soft_flaws(label, K)
+            if answers.soft
+            else label_flaws(label, labels, learned=learned, named=reading.named)
+        ),
+        *([] if reading.base_rate is None else prior_flaws(reading.base_rate, K)),
+        *(flaw for value in numbers for flaw in number_flaws(value, first, missing)),
+    ]
+
+
+def _labelled(
+    frame: Frame, answers: Answers, reading: Reading, rows: int
+) -> tuple[Frame, list[Any]]:
+    """The frame with answers as they are to be, and all labels."""
+    labels = answers.labels
     if labels is None:
-        labels = col.found_labels(frame, label, counts["rows"])
-    col.check_count(labels, counts["rows"], reading.named)
-    if soft:
-        frame = _normalised(frame, answered)
-    else:
-        frame, labels = col.whole_numbers(frame, labels)
-    frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
-    frame = frame if ordered else frame.drop(STATED)
-    certain = _certain(reading, crowd)
-    frame = _without_missing(frame, answered, reading.missing, annotator is not None, certain)
-    averaged = reading.duplicates == "average"
-    if reading.duplicates != "all":
-        check_named(reading)
-        frame = (
-            _shared(frame, answered[0])
-            if averaged
-            else _without_duplicates(frame, answered, reading.duplicates)
-        )
-    return Rows(
-        frame, labels, str(item), counts, soft, bool(priors), give_back, crowd, averaged=averaged
-    )
+        labels = col.found_labels(frame, reading.label, rows)
+    col.check_count(labels, rows, reading.named)
+    if answers.soft:
+        return _normalised(frame, answers.names), labels
+    return col.whole_numbers(frame, labels)
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:
@@ -278,99 +323,15 @@ def _certain(reading: Reading, crowd: Crowd | None) -> float:
     return float(crowd.levels[-1] if scale is None else scale[1])
 
 
-def _without_missing(
-    frame: Frame, answered: list[str], missing: Missing, annotator: bool, certain: float
-) -> Frame:
-    if missing == "trust":
+def _without_missing(frame: Frame, answered: list[str], reading: Reading, certain: float) -> Frame:
+    if reading.missing == "trust":
         trusted = nw.col(UNCERTAINTY).fill_null(certain), nw.col(RELIABILITY).fill_null(1.0)
         return frame.with_columns(*trusted)
-    if missing == "drop":
+    if reading.missing == "drop":
         absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
-        absent = absent | nw.col(ANNOTATOR).is_null() if annotator else absent
-        return _silent(frame, answered, absent)
+        absent = absent if reading.annotator is None else absent | nw.col(ANNOTATOR).is_null()
+        return silenced(frame, answered, absent)
     return frame
-
-
-def _silent(frame: Frame, answered: list[str], where: nw.Expr) -> Frame:
-    """A dropped annotation says nothing, and its item stays."""
-    return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in answered))
-
-
-def check_named(reading: Reading) -> None:
-    """Refuse to look for what an annotator said twice where nobody is named."""
-    if reading.annotator is None:
-        raise ValueError(
-            f"duplicates={reading.duplicates!r} needs to know who annotated; no annotator column "
-            "came. Pass annotator='COLUMN'."
-        )
-
-
-def _shared(frame: Frame, first: str) -> Frame:
-    """Each row with its SHARE: one source is one annotation, however often it was asked."""
-    answered = nw.when(~nw.col(first).is_null()).then(1.0).otherwise(0.0)
-    frame = with_sum_of_source(frame.with_columns(answered.alias(SHARE)), SHARE, SHARE)
-    # Of who says nothing at all there is nothing to share.
-    several = nw.col(SHARE) > 1
-    return frame.with_columns(nw.when(several).then(1 / nw.col(SHARE)).otherwise(1.0).alias(SHARE))
-
-
-def with_sum_of_source(frame: Frame, column: str, name: str) -> Frame:
-    """Add what the rows of an item by one annotator add up to; those by nobody are one each."""
-    # Dask takes a sum over rows for a table of its own until it is a column.
-    frame = frame.with_columns(nw.col(column).sum().over(ITEM, ANNOTATOR).alias("sle_sum"))
-    alone = nw.col(ANNOTATOR).is_null()
-    found = nw.when(alone).then(nw.col(column)).otherwise(nw.col("sle_sum"))
-    return frame.with_columns(found.alias(name)).drop("sle_sum")
-
-
-def _without_duplicates(frame: Frame, answered: list[str], duplicates: Duplicates) -> Frame:
-    if duplicates == "error":
-        repeated = _repeated(frame, answered[0])
-        if count := _more_than_once(repeated):
-            example = engines.small(repeated.select(ITEM, ANNOTATOR).head(1))
-            raise ValueError(
-                f"an annotator may label an item once; {counted(count, 'row')} "
-                f"repeat{'s' * (count == 1)} an earlier pair, such as item {example[ITEM][0]!r} "
-                f"by annotator {example[ANNOTATOR][0]!r}. Pass duplicates='first' or "
-                "duplicates='last' to keep one of each, duplicates='average' to make one of them, "
-                "duplicates='all' to keep them all."
-            )
-        return frame
-    labelled = nw.when(~nw.col(answered[0]).is_null()).then(nw.col(ROW))
-    frame = frame.with_columns(labelled.alias("sle_labelled"))
-    at = nw.col("sle_labelled")
-    kept = (at.min() if duplicates == "first" else at.max()).over(ITEM, ANNOTATOR)
-    frame = frame.with_columns(kept.alias("sle_kept"))
-    other = (nw.col(ROW) != nw.col("sle_kept")) & ~nw.col(ANNOTATOR).is_null()
-    return _silent(frame, answered, other).drop("sle_labelled", "sle_kept")
-
-
-def count_repeated(rows: Rows) -> tuple[int, bool]:
-    """How many rows of a DuckDB table repeat an earlier (item, annotator); whether that is exact.
-
-    Of many rows they are counted on some of the items, chosen by a hash.
-    """
-    frame, n = rows.frame, rows.counts["rows"]
-    parts = 1 if n <= MOST_ROWS_TO_COUNT_DUPLICATES else math.ceil(n / ENOUGH_ROWS_TO_COUNT)
-    if parts > 1:
-        frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) % {parts} = 0"))
-    first = engines.probability(0) if rows.soft else LABEL
-    found = parts * _more_than_once(_repeated(frame, first))
-    rows.counts["repeated" if parts == 1 else "repeated_about"] = found
-    return found, parts == 1
-
-
-def _repeated(frame: Frame, first: str) -> Frame:
-    """The (item, annotator) of several labelled rows, and of how many."""
-    labelled = frame.filter(~nw.col(first).is_null() & ~nw.col(ANNOTATOR).is_null())
-    pairs = labelled.group_by(ITEM, ANNOTATOR).agg(nw.len().alias("sle_n"))
-    return pairs.filter(nw.col("sle_n") > 1)
-
-
-def _more_than_once(repeated: Frame) -> int:
-    """How many rows repeat an earlier one."""
-    (count,) = engines.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
-    return int(count or 0)
 
 
 def tell(rows: Rows, name: str, files: int, say: Callable[[str, str], None]) -> None:
