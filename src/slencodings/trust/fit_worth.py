@@ -189,9 +189,9 @@ def _fit(
     def unpack(free_values: Floats) -> Learned:
         full = still.copy()
         full[free] = free_values
-        worth, logit, apart = np.split(full, [1 + M + L, 2 + M + L])
-        meant = apart.reshape(K, K) if parts.meaning else None
-        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit[0]), meant)
+        meant = full[2 + M + L :].reshape(K, K) if parts.meaning else None
+        worth, logit = full[: 1 + M + L], full[1 + M + L]
+        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit), meant)
 
     def value(free_values: Floats) -> tuple[float, Floats]:
         loss, gradient = objective(unpack(free_values), ridge)
@@ -212,5 +212,6 @@ def _fit(
 
 
 def _pack(at: Learned) -> Floats:
-    apart = np.zeros(0) if at.apart is None else at.apart.ravel()
-    return np.r_[at.scale, at.annotator, at.level, at.logit, apart]
+    # As np.r_ would, in a tenth of the time.
+    apart = [] if at.apart is None else [at.apart.ravel()]
+    return np.concatenate([[at.scale], at.annotator, at.level, [at.logit], *apart])
