@@ -17,7 +17,14 @@ from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
 from slencodings.files.heads import LINES, Head, common_format, head_of
 from slencodings.files.json_columns import from_json, json_keys
-from slencodings.files.labels import merge_spellings, note_answers, note_items, one_of_lists
+from slencodings.files.labels import (
+    FOUND,
+    check_answers,
+    found_order,
+    merge_spellings,
+    note_items,
+    one_of_lists,
+)
 from slencodings.files.locate import Connection, Source, is_store
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
@@ -85,7 +92,12 @@ def read(
     relation = one_of_lists(relation, reading.label)
     if reading.merge_case:
         relation = merge_spellings(relation, reading.label)
-    note_answers(relation, reading.label, say, ordered=reading.ordered)
+    if reading.ordered and list(reading.labels or []) == [FOUND]:
+        in_order = found_order(relation, reading.label)
+        reading = replace(reading, labels=in_order)
+        say("note", f"the order of labels: {listed(in_order)}")
+    named = reading.labels is not None
+    check_answers(relation, reading.label, say, named=named, ordered=reading.ordered)
     if asked is None:
         note_items(relation, str(reading.item), table.names, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
