@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +88,13 @@ class Objective:
             y=y,
         )
 
-    @property
+    @cached_property
+    def _kept(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Memory for a number of each label and vote: to get it anew takes a quarter of a step."""
+        K, R = len(self.votes.base_rate), len(self.votes.item)
+        return np.zeros((K, R + 1)), np.empty((K, R)), np.empty((K, R)), np.empty((K, R))
+
+    @cached_property
     def total(self) -> float:
         """How many votes are predicted."""
         return max(float(self.votes.scored.sum()), 1.0)
@@ -124,14 +131,14 @@ class Objective:
 
     def _means(self, C: Floats) -> Floats:
         """What each vote says about each label, y C, (K, R)."""
+        _, means, _, _ = self._kept
         if self.y is None:
-            return np.take(C.T, self.votes.label, axis=1)
-        return np.einsum("kl,kq->lq", C, self.y)
+            return np.take(C.T, self.votes.label, axis=1, out=means, mode="clip")
+        return np.einsum("kl,kq->lq", C, self.y, out=means)
 
     def _meant(self, w: Floats, means: Floats) -> Floats:
         """(E C)_b of others and of those before, (2, B), from what votes say of labels, (K, R)."""
-        K, R = means.shape
-        upto = np.zeros((K, R + 1))
+        upto, _, _, _ = self._kept
         np.cumsum(np.multiply(w, means, out=upto[:, 1:]), axis=1, out=upto[:, 1:])
         # Of all labels each vote needs one: to look it up is cheaper than to subtract all.
         upto = upto.ravel()
@@ -150,11 +157,12 @@ class Objective:
         if p.means is None:
             of_labels = self.cells.others_and_after(*r) * v.share
             return self._added_up(of_labels[None])[0], np.zeros(0)
-        K, R = p.means.shape
-        later, cell = np.zeros((K, R)), v.label * N + v.item[v.vote]
-        later.ravel()[self.own] = r[1]
+        (_, _, later, felt), K = self._kept, len(v.base_rate)
+        later.fill(0)
+        later.ravel()[self.own], cell = r[1], v.label * N + v.item[v.vote]
         in_item, of_later = (sums_by(cell, x, K * N).reshape(K, N) for x in (r[0] + r[1], r[1]))
-        felt = np.take(in_item + np.cumsum(of_later, axis=1) - of_later, v.item, axis=1)
+        in_item += np.cumsum(of_later, axis=1) - of_later
+        np.take(in_item, v.item, axis=1, out=felt, mode="clip")
         felt -= np.cumsum(later, axis=1, out=later)
         felt.ravel()[self.own] -= r[0]
         dw: Floats = np.einsum("kq,kq->q", p.means, felt)
