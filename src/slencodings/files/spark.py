@@ -13,13 +13,10 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from slencodings import __version__
 from slencodings.annotations import counted
-from slencodings.files.forms import usual_form
 from slencodings.files.hadoop import (
     common_format,
     exists,
@@ -29,15 +26,12 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
-from slencodings.files.job import about_reading
-from slencodings.files.weigh import about_crowd, choose_weighing, how_written
+from slencodings.files.in_place import fuse_in_place
+from slencodings.files.weigh import choose_weighing, how_written
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
 from slencodings.tables.engines import some
-from slencodings.tables.fuse import About, Fusing, fuse_rows
+from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading
-from slencodings.tables.rows import read_rows, tell
-from slencodings.trust.learn_from_table import learn_from_table
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
@@ -81,22 +75,13 @@ def encode_files(
         files = find_files(spark, sources)
         format = common_format(files, reading.format)
         table, found = read_table(
-            spark, files, format, reading, learned=not weighing.stated, say=say
+            spark, files, format, reading, learned=weighing.how != "stated", say=say
         )
         table, plain = without_dots(table, found)
-        plain, crowd = typed_labels(plain, table), weighing.crowd
-        if weighing.learns:
-            crowd = learn_from_table(table, plain, seed=fusing.seed, say=say)
-        rows = read_rows(table, plain, crowd=crowd)
-        rows = rows._replace(item=str(found.item))
-        tell(rows, some(sources, str), len(files), say)
-        form = usual_form(fusing.form, len(rows.labels))
-        frame, about = fuse_rows(rows, replace(fusing, form=form))
-        about |= {"version": __version__, "source": sources, "files": len(files)}
-        about |= about_reading(found, rows)
-        about["weigh"] = weighing.how
-        if crowd is not None:
-            about |= about_crowd(crowd, weighing.how, fusing.seed)
+        name, about = some(sources, str), {"source": sources, "files": len(files)}
+        _, frame, about = fuse_in_place(
+            table, plain, fusing, weighing, name=name, source=about, named=found, say=say
+        )
         about["written"] = write(spark, frame.to_native(), target, writer, about)
     say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
