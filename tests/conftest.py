@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +95,15 @@ SLOW = [
     "test_cifar10s.py",
 ]
 
+# Files for one process, which imports what takes seconds to import, and forks it, once for all.
+TOGETHER = [
+    "test_documents.py",
+    "test_trainers.py",
+    "test_real_experiments.py",
+    "test_rounds_experiment.py",
+    "test_notebooks.py",
+]
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Helpers have no tests, and what `make quick` leaves out is not even imported."""
@@ -109,6 +119,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     order = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: order.get(item.path.name, len(SLOW)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file runs in one process, and so do those of `TOGETHER`."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Grouped(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "together" if Path(file).name in TOGETHER else file
+
+    return Grouped(config, log)
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from documents import run_block
 
 import slencodings as sle
 
@@ -333,14 +333,11 @@ def test_small_batches_added_up_equal_large_ones(tmp_path):
 
 
 def test_two_processes_give_what_one_gives(tmp_path):
-    run = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)],
-        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    words = [__file__, str(tmp_path)]
+    run = run_block(
+        f"import runpy, sys; sys.argv = {words}; runpy.run_path(sys.argv[0], None, '__main__')"
     )
-    assert run.returncode == 0, run.stderr
+    assert run.code == 0, run.err
     one = train_plainly(tmp_path)
     start = weights(text_model())
     moved = max(float((x - start[n]).abs().max()) for n, x in weights(one.model).items())
@@ -348,7 +345,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
     assert_same_weights(load_file(tmp_path / "model.safetensors"), weights(one.model), atol=1e-5)
     alone, together = (
         one.evaluate(),
-        dict(line.split("=") for line in run.stdout.split() if line.startswith("eval_")),
+        dict(line.split("=") for line in run.out.split() if line.startswith("eval_")),
     )
     for name in ("eval_loss", "eval_accuracy", "eval_jsd"):
         assert float(together[name]) == pytest.approx(alone[name], abs=1e-5)
@@ -361,7 +358,8 @@ def become_one_of_two():
     child = os.fork()
     rank = {"RANK": str(int(child == 0)), "LOCAL_RANK": str(int(child == 0))}
     sizes = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= rank | sizes | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    os.environ |= rank | sizes | place
     return child
 
 
