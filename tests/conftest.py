@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import io
 import os
 import re
@@ -109,6 +110,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     order = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: order.get(item.path.name, len(SLOW)))
+
+
+def pytest_collection_finish() -> None:
+    """What is there for the whole run is no garbage, and need not be looked through again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:
