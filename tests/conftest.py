@@ -89,6 +89,8 @@ SLOW = [
     "test_scored.py",
     "test_torch_head.py",
     "test_torch_losses.py",
+    "test_torch_start.py",
+    "test_uses.py",
     "test_scratch.py",
     "test_loader_downloads.py",
     "test_benchmarks.py",
