@@ -94,7 +94,6 @@ SLOW = [
     "test_scratch.py",
     "test_loader_downloads.py",
     "test_benchmarks.py",
-    "test_cifar10s.py",
 ]
 
 
