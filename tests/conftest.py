@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import io
 import os
 import re
@@ -89,10 +90,11 @@ SLOW = [
     "test_scored.py",
     "test_torch_head.py",
     "test_torch_losses.py",
+    "test_torch_start.py",
+    "test_uses.py",
     "test_scratch.py",
     "test_loader_downloads.py",
     "test_benchmarks.py",
-    "test_cifar10s.py",
 ]
 
 # Files for one process, which imports what takes seconds to import, and forks it, once for all.
@@ -132,6 +134,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "together" if Path(file).name in TOGETHER else file
 
     return Grouped(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """What is there for the whole run is no garbage, and need not be looked through again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,6 +51,20 @@ def all_methods(seed=0, soft=False):
 NAMES = list(all_methods()[1])
 
 
+@cache
+def learner_of(soft):
+    """The crowd and what all methods share of it, once for all tests that only read."""
+    a, known = all_methods(soft=soft)
+    return a, known, Learner(a)
+
+
+@cache
+def fitted(name, soft):
+    """The crowd and a method that has learned from it."""
+    a, known, learner = learner_of(soft)
+    return a, known[name](learner)
+
+
 def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
     rng = np.random.default_rng(0)
     assert len(NAMES) == 25
@@ -64,8 +80,7 @@ def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_annotation_is_used_to_predict_itself(name, soft):
-    a, known = all_methods(soft=soft)
-    fit = known[name](Learner(a))
+    a, fit = fitted(name, soft)
     shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items))[a.item] > 1)
     before, moved = fit.reader.predict(a), False
     for q in shared[::7]:
@@ -82,8 +97,8 @@ def test_no_annotation_is_used_to_predict_itself(name, soft):
     "name", [n for n in NAMES if n.startswith("SLE") or n in ("soft votes", "CrowdTruth")]
 )
 def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
-    a, known = all_methods(soft=soft)
-    reader = known[name](Learner(a)).reader
+    a, fit = fitted(name, soft)
+    reader = fit.reader
     assert isinstance(reader, Counts)
     predicted, w = reader.predict(a), reader.weight(a)
     for q in range(0, len(a.item), 17):
@@ -97,10 +112,9 @@ def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
 
 
 def test_the_weights_are_those_of_the_targets():
-    c, known = all_methods()
     for name in NAMES:
         if name.startswith("SLE"):
-            fit = known[name](Learner(c))
+            c, fit = fitted(name, False)
             reader = fit.reader
             assert isinstance(reader, Counts)
             E = c.sums(reader.weight(c))
@@ -241,15 +255,30 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
         assert held_out <= shared, f
 
 
-@pytest.mark.parametrize("name", ["crowdtruth", "dawid_skene", "mace", "glad", "pairwise_kappa"])
-def test_each_model_is_fitted_once_a_fold_and_once_to_everything(name, monkeypatch):
-    fitted = []
-    fit = getattr(methods.aggregate, name)
-    monkeypatch.setattr(methods.aggregate, name, lambda a, **how: fitted.append(a) or fit(a, **how))
+FITTED = ["crowdtruth", "dawid_skene", "mace", "glad", "pairwise_kappa"]
+
+
+@pytest.fixture(scope="module")
+def how_often_fitted():
+    """How often one comparison fits each model."""
+    times = Counter()
+
+    def counting(name, fit):
+        return lambda a, **how: times.update([name]) or fit(a, **how)
+
     c = confident(np.random.default_rng(0), N=25, R=130)
     names = [n for n in methods_for(c) if "weighted" not in n and "crowd" not in n]
-    compare(c, methods=names, folds=3, bootstrap=0)
-    assert len(fitted) == 4
+    with pytest.MonkeyPatch.context() as patch:
+        for name in FITTED:
+            fit = getattr(methods.aggregate, name)
+            patch.setattr(methods.aggregate, name, counting(name, fit))
+        compare(c, methods=names, folds=3, bootstrap=0)
+    return times
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_each_model_is_fitted_once_a_fold_and_once_to_everything(how_often_fitted, name):
+    assert how_often_fitted[name] == 4
 
 
 def shares_of_others(a, rate):
@@ -286,14 +315,20 @@ def test_an_annotators_second_word_is_not_among_the_others():
     assert "1 annotation repeats an (item, annotator) pair and is left out" in twice.notes
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_row_order_does_not_matter(name):
+@pytest.fixture(scope="module")
+def in_two_orders():
+    """The rows of all methods by their names, of a crowd and of the same in another order."""
     a = once(all_methods(4)[0])
     p = np.random.default_rng(9).permutation(len(a.item))
-    one, two = (compare(x, methods=[name], bootstrap=5) for x in (a, a.rows(p)))
+    found = [compare(x, folds=2, bootstrap=5) for x in (a, a.rows(p))]
+    return [{row["method"]: row for row in rows_of(each)} for each in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_row_order_does_not_matter(in_two_orders, name):
+    one, two = (rows[name] for rows in in_two_orders)
     for what in ("votes", "own", "joint", "brier"):
-        near = NEARLY.get(name, 1e-9)
-        assert one.rows[0][what] == pytest.approx(two.rows[0][what], abs=near)
+        assert one[what] == pytest.approx(two[what], abs=NEARLY.get(name, 1e-9))
 
 
 def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows():
