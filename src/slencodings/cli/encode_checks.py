@@ -35,7 +35,9 @@ def check(typed: Typed) -> None:
     else:
         others = _given(typed, "into keep weigh save_crowd smoothing form")
         others |= _given(reading, "multi") | _given(typed, "partition_by engine")
-        _refuse(others | _given(reading, "labels") | _given(typed, "features sort"), "--pairwise")
+        if reading.labels is not None:
+            others[spelled(reading.named)] = reading.labels
+        _refuse(others | _given(typed, "features sort"), "--pairwise")
         return
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {

@@ -122,6 +122,5 @@ def _write_targets(
             }
         rows.append(row)
     write_rows(rows, target, {"share": learned.share, "gain": learned.gain, "seed": seed})
-    read.say(
-        "wrote", f"{target}: {counted(len(rows), 'item')}, {learned.share:.0%} of them by models"
-    )
+    share = f"{learned.share:.0%} of each target by people with models, the rest by people alone"
+    read.say("wrote", f"{target}: {counted(len(rows), 'item')}, {share}")

@@ -17,7 +17,14 @@ from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
 from slencodings.files.heads import LINES, Head, common_format, head_of
 from slencodings.files.json_columns import from_json, json_keys
-from slencodings.files.labels import merge_spellings, note_answers, note_items, one_of_lists
+from slencodings.files.labels import (
+    FOUND,
+    check_answers,
+    found_order,
+    merge_spellings,
+    note_items,
+    one_of_lists,
+)
 from slencodings.files.locate import Connection, Source, is_store
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
@@ -76,8 +83,7 @@ def read(
     texts = [name for name in reading.keep if name not in played]
     relation = table.pick([*played, *texts], numbers, texts)
     if table.format != "parquet":
-        connection.execute("CREATE TABLE crowd AS FROM relation")
-        relation = connection.table("crowd")
+        relation = _read_once(connection, relation, numbers)
     relation = typed(relation, numbers, say)
     if parts:
         relation = join_item(relation, parts, made[0])
@@ -85,7 +91,12 @@ def read(
     relation = one_of_lists(relation, reading.label)
     if reading.merge_case:
         relation = merge_spellings(relation, reading.label)
-    note_answers(relation, reading.label, say, ordered=reading.ordered)
+    if reading.ordered and list(reading.labels or []) == [FOUND]:
+        in_order = found_order(relation, reading.label)
+        reading = replace(reading, labels=in_order)
+        say("note", f"the order of labels: {listed(in_order)}")
+    named = reading.labels is not None
+    check_answers(relation, reading.label, say, named=named, ordered=reading.ordered)
     if asked is None:
         note_items(relation, str(reading.item), table.names, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
@@ -212,6 +223,43 @@ def number_columns(reading: Reading) -> list[str]:
     return [name for role, name in reading.wanted if role in numbers]
 
 
+def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str]) -> Relation:
+    """The relation as a table in scratch, with numbers in some columns if all words are that.
+
+    A temporary one: others are packed to last, and written once more at the end.
+    """
+    columns = ", ".join(map(quote, relation.columns))
+    numbers = [name for name in _texts(relation) if name in numbers]
+    if numbers:
+        read = ", ".join(f"{_as_number(name)} AS {quote(name)}" for name in numbers)
+        # Most are numbers, and whether the rest are words is asked later.
+        others = {f"sle_other_{i}": name for i, name in enumerate(numbers)}
+        other = (f"if({_as_number(n)} IS NULL, {quote(n)}, NULL) AS {o}" for o, n in others.items())
+        _rows = relation.project(f"* REPLACE ({read}), {', '.join(other)}")
+        connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
+        words = " OR ".join(map(_is_word, others))
+        if not connection.execute(f"SELECT bool_or({words}) FROM crowd").fetchall()[0][0]:
+            return connection.table("crowd").project(columns)
+    # Which words, and in which row, is told of the text.
+    connection.execute("CREATE OR REPLACE TEMP TABLE crowd AS FROM relation")
+    return connection.table("crowd")
+
+
+def _texts(relation: Relation) -> list[str]:
+    types = zip(relation.columns, map(str, relation.types), strict=True)
+    return [name for name, type in types if type == "VARCHAR"]
+
+
+def _as_number(name: str) -> str:
+    return f"TRY_CAST({quote(name)} AS DOUBLE)"
+
+
+def _is_word(name: str) -> str:
+    """Whether text that is no number says more than that there is none."""
+    text, none = quote(name), ", ".join(map(literal, NO_NUMBER))
+    return f"({text} IS NOT NULL AND lower(trim({text})) NOT IN ({none}))"
+
+
 def typed(
     relation: Relation, numbers: Sequence[str], say: Say = lambda what, text: None
 ) -> Relation:
@@ -219,13 +267,12 @@ def typed(
 
     Where no number has a point, commas may part decimals, and that is said.
     """
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    texts = _texts(relation)
     for name in numbers:
-        if types.get(name) != "VARCHAR":
+        if name not in texts:
             continue
-        text, none = quote(name), ", ".join(f"'{word}'" for word in NO_NUMBER)
-        number, decimal = f"TRY_CAST({text} AS DOUBLE)", f"replace({text}, ',', '.')"
-        wrong = f"{text} IS NOT NULL AND {number} IS NULL AND lower(trim({text})) NOT IN ({none})"
+        text, number = quote(name), _as_number(name)
+        wrong = f"{_is_word(name)} AND {number} IS NULL"
         numbered = relation.project(
             f"row_number() OVER () AS row, {text} AS value, {wrong} AS wrong, "
             f"wrong AND regexp_full_match(trim({text}), '{DECIMAL_COMMA}') AS comma"
@@ -244,7 +291,7 @@ def typed(
             )
         if count:
             say("note", f"column {name!r} has decimal commas: {value} is {value.replace(',', '.')}")
-            number = f"TRY_CAST({decimal} AS DOUBLE)"
+            number = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
         relation = relation.project(f"* REPLACE ({number} AS {text})")
     return relation
 

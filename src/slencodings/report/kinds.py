@@ -13,7 +13,9 @@ from slencodings.annotations import Annotations
 from slencodings.kinds.multilabel import MultiLabel, set_alpha
 from slencodings.kinds.ordered import at_least
 from slencodings.opinion import Codes, Floats, credible_interval
-from slencodings.panel import stated_confidence
+from slencodings.panel import once_each, stated_confidence
+from slencodings.panel.alternative import alternative_annotator_tests
+from slencodings.panel.text import stand_ins
 from slencodings.report.names import NAME_LETTERS, shown
 from slencodings.report.summary import Dot, KindTable
 from slencodings.trust import Weighed
@@ -166,6 +168,12 @@ def describe_sources(
             for row in found
         ],
     }
+
+
+def who_may_stand_in(a: Annotations, people: NDArray[np.bool_]) -> list[str]:
+    """What the alternative annotator test says of models; nothing where it has too few items."""
+    tests = alternative_annotator_tests(once_each(a)[0], people)
+    return [stand_ins(tests)] if tests else []
 
 
 def _interval(low: float | None, high: float | None) -> str:

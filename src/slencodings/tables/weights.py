@@ -7,6 +7,7 @@ typical, and those who gave no name are one, if they were learned.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 WORTH = "sle_worth"
 # The annotator's place among those of the crowd, and the label that may be true.
 _PLACE, TRUE = "sle_place", "sle_true"
+# The share of worth at the level of confidence.
+_SHARE = "sle_share_of_worth"
 LIKELIHOOD = "sle_likelihood"
 
 
@@ -40,25 +43,23 @@ def likelihood(k: int) -> str:
 def add_worth(frame: Frame, crowd: Crowd) -> Frame:
     """Give every row its WORTH, as `crowd.annotation_worth` has it."""
     worths = dict(zip(crowd.annotators.tolist(), crowd.worth.tolist(), strict=True))
-    frame, worth = _of_annotator(frame, worths, crowd.typical_worth, WORTH)
-    return frame.with_columns(in_steps(worth * _share(crowd)).alias(WORTH))
+    frame, worth = _of_annotator(_shared(frame, crowd), worths, crowd.typical_worth, WORTH)
+    return frame.with_columns(in_steps(worth * nw.col(_SHARE)).alias(WORTH))
 
 
 def add_likelihoods(frame: Frame, crowd: Crowd) -> Frame:
     """Give every row WORTH and the log-likelihood of its LABEL if each of the labels is true."""
-    frame = _placed(frame, crowd)
     known, told = _known(crowd)
     table = known | {likelihood(k): told[:, k] for k in range(told.shape[1])}
-    return _weighed(join_known(frame, [_PLACE, LABEL], table), crowd)
+    return _weighed(join_known(_placed(frame, crowd), [_PLACE, LABEL], table))
 
 
 def by_truth(frame: Frame, crowd: Crowd) -> Frame:
     """A row per row and label that may be TRUE, with the LIKELIHOOD of its LABEL; and WORTH."""
-    frame = _placed(frame, crowd)
     (known, told), K = _known(crowd), len(crowd.labels)
     table = {name: [v for v in values for _ in range(K)] for name, values in known.items()}
     table |= {TRUE: crowd.labels.tolist() * len(told), LIKELIHOOD: told.ravel()}
-    return _weighed(join_known(frame, [_PLACE, LABEL], table), crowd)
+    return _weighed(join_known(_placed(frame, crowd), [_PLACE, LABEL], table))
 
 
 def _known(crowd: Crowd) -> tuple[dict[str, Any], Any]:
@@ -77,9 +78,9 @@ def _known(crowd: Crowd) -> tuple[dict[str, Any], Any]:
 
 
 def _placed(frame: Frame, crowd: Crowd) -> Frame:
-    """The frame with the annotator's place among those of the crowd; the next one if new."""
+    """Rows with their _SHARE and the annotator's place in the crowd; the next one if new."""
     places = {name: float(m) for m, name in enumerate(crowd.annotators.tolist())}
-    frame, place = _of_annotator(frame, places, float(len(places)), _PLACE)
+    frame, place = _of_annotator(_shared(frame, crowd), places, float(len(places)), _PLACE)
     return frame.with_columns(place.alias(_PLACE))
 
 
@@ -101,22 +102,36 @@ def _of_annotator(
     return frame, nw.when(nw.col(ANNOTATOR).is_null()).then(nw.lit(nobody)).otherwise(found)
 
 
-def _weighed(frame: Frame, crowd: Crowd) -> Frame:
+def _weighed(frame: Frame) -> Frame:
     """Rows that say nothing tell nothing."""
-    return frame.with_columns(in_steps(nw.col(WORTH).fill_null(0.0) * _share(crowd)).alias(WORTH))
+    worth = nw.col(WORTH).fill_null(0.0) * nw.col(_SHARE)
+    return frame.with_columns(in_steps(worth).alias(WORTH))
 
 
-def _share(crowd: Crowd) -> nw.Expr:
-    """The share of worth at the nearest level of confidence, the lower of two."""
+def _shared(frame: Frame, crowd: Crowd) -> Frame:
+    """Give every row the share of worth at the nearest level of confidence, the lower of two.
+
+    This is a column before anything is joined: DuckDB would work it out anew for every label.
+    """
     if not len(crowd.levels):
-        return nw.lit(1.0)
+        return frame.with_columns(nw.lit(1.0).alias(_SHARE))
     stated = nw.col(UNCERTAINTY)
     # Rounded as `Annotations.confidence` is.
     stated = (1 - stated).round(12) if crowd.from_uncertainty else stated
     # NaN counts as large in some engines and as missing in others.
-    stated = stated.cast(nw.Float64()).fill_nan(None)
-    share = nw.lit(float(crowd.share[0]))
+    frame = frame.with_columns(stated.cast(nw.Float64()).fill_nan(None).alias(_SHARE))
     middle = (crowd.levels[1:] + crowd.levels[:-1]) / 2
-    for edge, s in zip(middle.tolist(), crowd.share[1:].tolist(), strict=True):
-        share = nw.when(stated > edge).then(nw.lit(s)).otherwise(share)
-    return nw.when(~stated.is_null()).then(share)
+    share = _between(nw.col(_SHARE), middle.tolist(), crowd.share.tolist())
+    return frame.with_columns(nw.when(~nw.col(_SHARE).is_null()).then(share).alias(_SHARE))
+
+
+def _between(x: nw.Expr, edges: Sequence[float], values: Sequence[float]) -> nw.Expr:
+    """The value of the interval between edges that x is in, found by halving."""
+    if not edges:
+        return nw.lit(values[0])
+    m = len(edges) // 2
+    lower, upper = (
+        _between(x, edges[:m], values[: m + 1]),
+        _between(x, edges[m + 1 :], values[m + 1 :]),
+    )
+    return nw.when(x > edges[m]).then(upper).otherwise(lower)

@@ -41,6 +41,7 @@ _FITTED = (
     "n_features_in_",
     "feature_names_in_",
     "text_encoder_",
+    "questions_",
 )
 
 
@@ -79,6 +80,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     history_ : one row per epoch: epoch, loss, validation_loss
     rounds_ : what came of `rounds`, if there were several
     text_encoder_ : what read the texts that X was made of, if somebody says so before storing it
+    questions_ : the labels that the last columns of X ask about, if somebody says so likewise
 
     Examples
     --------
@@ -206,6 +208,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.network_, self.history_ = target.labels, network, history
         names = names if target.items is None else target.items
         self.text_encoder_: str | None = None
+        self.questions_: list[str] | None = None
         self.seen_ = saving.name_hashes([] if names is None else names.tolist())
         return self
 

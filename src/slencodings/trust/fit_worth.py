@@ -12,7 +12,8 @@ import numpy as np
 
 from slencodings.opinion import Floats
 from slencodings.trust.crowd import Crowd
-from slencodings.trust.worth import ENOUGH, ONE_COUNT, Learned, Objective, Ridge, Votes
+from slencodings.trust.objective import Objective
+from slencodings.trust.worth import ENOUGH, ONE_COUNT, Learned, Ridge, Votes
 
 # Worth is learned up to ten thousandfold, its parts up to a hundredfold.
 _SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
@@ -56,7 +57,7 @@ def learn_worth(
     pairs = _folds(votes, rng) if like is None else []
     total = _trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
-    objective = Objective.of(votes, meaning=parts.meaning)
+    objective = Objective.of(votes)
     with _without_threads():
         chosen = _choose(pairs, parts, ridge, on_step)
         at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
@@ -130,7 +131,7 @@ def _choose(
 
     `pairs` are `_folds`: what is predicted, with what the others taught.
     """
-    both = [tuple(Objective.of(v, meaning=parts.meaning) for v in pair) for pair in pairs]
+    both = [tuple(map(Objective.of, pair)) for pair in pairs]
     starts: list[Learned | None] = [None] * len(pairs)
 
     def held_out(tried: Chosen) -> Chosen:
@@ -181,23 +182,24 @@ def _fit(
 
     (_, M, L), K = objective.votes.sizes, len(objective.votes.base_rate)
     R, n_meant = len(objective.votes.item), K**2 if parts.meaning else 0
-    free = np.r_[True, np.full(M, parts.annotator), np.full(L, parts.level), parts.truth]
-    free = np.r_[free, np.full(n_meant, True)]
-    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf, np.zeros(n_meant)]
+    free = np.repeat([True, parts.annotator, parts.level, parts.truth, True], [1, M, L, 1, n_meant])
+    still = np.zeros(len(free))
+    still[1 + M + L] = 0.0 if parts.truth else -np.inf
     x = still.copy() if start is None else _pack(start)
 
     def unpack(free_values: Floats) -> Learned:
         full = still.copy()
         full[free] = free_values
-        meant = full[2 + M + L :].reshape(K, K) if parts.meaning else None
-        worth, logit = full[: 1 + M + L], full[1 + M + L]
-        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit), meant)
+        level, logit = 1 + M, 1 + M + L
+        meant = full[logit + 1 :].reshape(K, K) if parts.meaning else None
+        worth = full[1:level], full[level:logit]
+        return Learned(float(full[0]), *worth, float(full[logit]), meant)
 
     def value(free_values: Floats) -> tuple[float, Floats]:
         loss, gradient = objective(unpack(free_values), ridge)
         return loss, _pack(gradient)[free]
 
-    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT, np.full(n_meant, _PART)][free]
+    bound = np.repeat([_SCALE, _PART, _LOGIT, _PART], [1, M + L, 1, n_meant])[free]
     found = minimize(
         value,
         x[free],

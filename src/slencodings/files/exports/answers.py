@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from slencodings.annotations import counted
@@ -30,7 +30,8 @@ class Export(NamedTuple):
     ----------
     tool : the tool and dialect, such as "label-studio json"
     columns : equally long lists by name: item, label, and where the tool tells them annotator,
-        confidence, question (the label that a yes or no is about) and time
+        confidence, question (the label that a yes or no is about) and time; of tables with several
+        labels in a cell also what else they have
     notes : what was left out or taken for something, in words
     """
 
@@ -57,6 +58,7 @@ class Answer(NamedTuple):
         "confidence" in another answer
     failed : whether it was asked for in vain: it is no vote, and its item stays
     time : when it was given, as the tool writes it
+    beside : what else stands in its row, by the names of columns
     """
 
     annotation: Hashable
@@ -69,6 +71,7 @@ class Answer(NamedTuple):
     kind: str = "choice"
     failed: bool = False
     time: str | None = None
+    beside: Mapping[str, Name | None] | None = None
 
 
 class Reader(NamedTuple):
@@ -167,6 +170,12 @@ def tabulate(
         columns["time"] = [row.answer.time for row in rows]
     if any(row.question is not None for row in rows):
         columns["question"] = [row.question for row in rows]
+    others = dict.fromkeys(name for row in rows for name in row.answer.beside or ())
+    columns |= {
+        name: [(row.answer.beside or {}).get(name) for row in rows]
+        for name in others
+        if name not in columns
+    }
     return export(tool, columns, notes, who)
 
 
