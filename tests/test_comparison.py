@@ -17,7 +17,7 @@ from slencodings import aggregate, metrics
 from slencodings.datasets import digits_crowd
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
-from slencodings.evaluation import Comparison, compare, methods, predictors
+from slencodings.evaluation import Comparison, compare, methods
 from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.measure import Resampled
@@ -25,6 +25,7 @@ from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_crowd
+from slencodings.trust.habits import Seen, learn_habits
 
 # Those that follow a summit by small steps end a little elsewhere if sums are rounded otherwise.
 NEARLY = {"GLAD": 1e-4, "SLE, GLAD": 1e-4}
@@ -189,9 +190,10 @@ def test_habits_come_back_from_a_crowd_that_has_them():
 
 
 def test_what_nobody_expected_teaches_no_habit():
-    a = make([0], [0], [1], K=2)
-    habits = predictors._habits(np.asarray([[1.0, 0.0]]), a, np.zeros(1, int), 1, np.eye(2), 1.0)
-    np.testing.assert_array_equal(habits[0], np.eye(2))
+    a, predicted = make([0], [0], [1], K=2), np.asarray([[1.0, 0.0]])
+    np.testing.assert_array_equal(own_habits(predicted, a, np.eye(2))[0], np.eye(2))
+    seen = Seen.of([predicted], a.y, np.ones(1))
+    np.testing.assert_array_equal(learn_habits(np.eye(2), seen, 1e-4), np.eye(2))
 
 
 def test_scores_are_those_of_the_metrics_module():
