@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,9 +71,10 @@ def rows_of(table: Any) -> Columns:
     return in_order(columns, *[n for n in list(columns)[:2] if n in (next(iter(columns)), "label")])
 
 
-def learned(**how: Any) -> Any:
+@cache
+def learned(**how: str) -> Any:
     """A crowd that knows annotators, stated levels and what people say where a label is true."""
-    said: Roles = {"item": "item", "annotator": "who", "label": "said"} | how
+    said: Roles = {"item": "item", "annotator": "who", "label": "said", **how}
     columns = without(crowd_table(), "p", "a")
     annotations = from_table(columns, **said, confidence_scale=None, missing="drop")
     crowd = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
@@ -194,6 +196,13 @@ def test_numbers_too_small_to_write_are_nothing(postgres: str) -> None:
 # Encoding
 
 
+@cache
+def skilled_crowd() -> str:
+    """What is learned of the people of `skilled_table`, as it is stored."""
+    people = from_table(skilled_table(), **COLUMNS)
+    return crowd_to_json(learn_crowd(people, ridge=Ridge(0.1, 0.1, 0.1, 0.1)))
+
+
 def encoded(database: Database, target: Path, **how: Any) -> Columns:
     encode_in_database(database.address, "people", str(target), **how)
     return pq.read_table(target).to_pydict()
@@ -204,8 +213,7 @@ def test_a_table_is_encoded_as_a_file_of_its_rows_is(database: Database, tmp_pat
     database.put("people", table)
     source = tmp_path / "people.parquet"
     pq.write_table(pa.table(table), source)
-    crowd = learn_crowd(from_table(table, **COLUMNS), ridge=Ridge(0.1, 0.1, 0.1, 0.1))
-    (tmp_path / "crowd.json").write_text(crowd_to_json(crowd))
+    (tmp_path / "crowd.json").write_text(skilled_crowd())
     stored = {"weigh": str(tmp_path / "crowd.json"), "columns": {"confidence": 1}}
     for how in (
         {"weigh": "stated", "confidence_scale": (1, 3)},
