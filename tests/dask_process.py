@@ -7,7 +7,7 @@ from typing import Any
 
 def run_dask(words: list[str], config: dict[str, Any], log: str) -> None:
     """`dask WORDS`, with settings, and all that it says in a file."""
-    import dask
+    import dask.config
     from dask.cli import run_cli
 
     with open(log, "ab") as file:

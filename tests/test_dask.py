@@ -71,10 +71,11 @@ def forking() -> Iterator[None]:
 
     That of documents.py, if it runs, is stopped before: Python has one of them, and they differ.
     """
-    forkserver._forkserver._stop()
+    server: Any = forkserver._forkserver
+    server._stop()
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         yield
-    forkserver._forkserver._stop()
+    server._stop()
 
 
 @pytest.fixture(scope="module")

@@ -467,6 +467,8 @@ def test_an_output_is_needed(tmp_path: Path):
 def test_a_store_is_a_parquet_file_of_its_own(tmp_path: Path):
     into = str(tmp_path / "store.csv")
     assert_refused(tmp_path, "a store is a Parquet file; 'store.csv' came", BOTH, into=into)
+    words = r"locked while it is added to, .*; 's3://b/s.parquet' came.* with into='s.parquet'"
+    assert_refused(tmp_path, words, BOTH, into="s3://b/s.parquet")
     into = str(tmp_path / "new.parquet")
     with pytest.raises(ValueError, match="must not replace its own input"):
         add(tmp_path, as_bytes(BOTH, "parquet"), "new.parquet", into=into)

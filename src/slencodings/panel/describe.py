@@ -63,7 +63,7 @@ def describe_panel(
     --------
     >>> from slencodings.datasets import simulated_panel
     >>> crowd = simulated_panel(100, judges={"good": 0.9, "dice": 0.3}, rng=0).annotations
-    >>> panel = describe_panel(crowd, models=["good", "dice"], bootstrap=100)
+    >>> panel = describe_panel(crowd, models=["good", "dice"], folds=2, bootstrap=100)
     >>> panel.together.gain > 0, [judge.alone.better for judge in panel.judges]
     (True, [False, True])
     """

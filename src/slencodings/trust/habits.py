@@ -26,59 +26,62 @@ def through_truth(
     some = rng.random(votes.sizes[0]) < _ENOUGH / max(len(v), 1)
     known &= some[votes.item[v]]
 
-    learning = _Learning.of(model.crowd, truth, votes, np.where(known, votes.share, 0.0))
+    known = np.flatnonzero(known)
+    seen = Seen.of([t[v[known]] for t in truth[:2]], votes.label[known], votes.share[known] / 2)
     # As the truth behind a vote, so what people say there comes from other items.
     says = np.zeros((2, len(v)))
     for f in range(FOLDS):
         test = truth.fold[v] == f
-        H = learning.habits(~test)[:, votes.label[test]].T
+        H = learn_habits(model.crowd, seen.those(~test[known]), 1e-6)[:, votes.label[test]].T
         says[:, test] = [np.einsum("bc,bc->b", t[v[test]], H) for t in truth[:2]]
-    habits = learning.habits(np.ones(len(v), dtype=bool))
+    habits = learn_habits(model.crowd, seen, 1e-6)
     return model._replace(habits=habits), replace(votes, all_say=says[0], earlier_say=says[1])
 
 
-class _Learning(NamedTuple):
-    """Votes from which is learned what people say, sorted by label: so each label is one slice.
+class Seen(NamedTuple):
+    """Votes, and the truth behind them as others see it, sorted by label: each is one slice.
 
     Attributes
     ----------
-    expected : (K, K), what people say before any vote is seen
-    truths : (2, K, S), the two truths behind each vote
-    share, vote : (S,), how much of a vote it is, and which of them
-    ends : the slice of each label
+    truths : (T, K, S), one or several truths of each vote
+    share, order : (S,), how much each of them counts, and which of the votes that came it is
+    labels : the slice of each label
     """
 
-    expected: Floats
     truths: Floats
     share: Floats
-    vote: Codes
-    ends: list[slice]
+    order: Codes
+    labels: list[slice]
 
     @classmethod
-    def of(cls, expected: Floats, truth: TruthOfOthers, votes: Votes, share: Floats) -> _Learning:
-        """Those of the votes that have a share."""
-        K, some = len(expected), np.flatnonzero(share > 0)
-        some = some[np.argsort(votes.label[some], kind="stable")]
-        last = np.cumsum(np.bincount(votes.label[some], minlength=K)).tolist()
-        truths = np.stack([np.ascontiguousarray(t[votes.vote[some]].T) for t in truth[:2]])
-        ends = [slice(a, b) for a, b in pairwise([0, *last])]
-        return cls(expected, truths, share[some], some, ends)
+    def of(cls, truths: list[Floats], label: Codes, share: Floats) -> Seen:
+        """From truths (S, K), the labels (S,) and shares (S,)."""
+        order, K = np.argsort(label, kind="stable"), truths[0].shape[1]
+        last = np.cumsum(np.bincount(label, minlength=K)).tolist()
+        stacked = np.stack([np.ascontiguousarray(t[order].T) for t in truths])
+        return cls(stacked, share[order], order, [slice(*ends) for ends in pairwise([0, *last])])
 
-    def habits(self, learned_from: NDArray[np.bool_]) -> Floats:
-        """What people say (column) where the others on an item point to a truth (row), by EM.
+    def those(self, kept: NDArray[np.bool_]) -> Seen:
+        """The same, of which some votes count, by a mask (S,) of them as they came."""
+        return self._replace(share=np.where(kept[self.order], self.share, 0.0))
 
-        It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones,
-        over the votes to learn from, (B,), and over both truths, half each.
-        """
-        share, habits = np.where(learned_from[self.vote], self.share / 2, 0.0), self.expected
-        for _ in range(100):
-            counts = self.expected.copy()
-            for said, votes in enumerate(self.ends):
-                t, H = self.truths[:, :, votes], habits[:, said]
-                told = share[votes] / np.einsum("pcb,c->pb", t, H)
-                counts[:, said] += H * np.einsum("pcb,pb->c", t, told)
-            new = counts / np.sum(counts, axis=1, keepdims=True)
-            if np.max(np.abs(new - habits)) < 1e-6:
-                return new
-            habits = new
-        return habits
+
+def learn_habits(expected: Floats, seen: Seen, tol: float) -> Floats:
+    """What people say (column) where the others on an item point to a truth (row), by EM.
+
+    It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones, and
+    ends where none moves by more than `tol`.
+    """
+    habits = expected
+    for _ in range(100):
+        counts = expected.copy()
+        for said, votes in enumerate(seen.labels):
+            t, H = seen.truths[:, :, votes], habits[:, said]
+            chance: Floats = np.einsum("pcb,c->pb", t, H)
+            # Nobody expected this vote, so it says nothing about the habits of those they expected.
+            told = np.divide(seen.share[votes], chance, out=np.zeros_like(chance), where=chance > 0)
+            counts[:, said] += H * np.einsum("pcb,pb->c", t, told)
+        before, habits = habits, counts / np.sum(counts, axis=1, keepdims=True)
+        if np.max(np.abs(habits - before)) < tol:
+            break
+    return habits

@@ -279,7 +279,8 @@ def _chosen_question(
             found = ", ".join(f"{n!r} is {kind}" for n, kind in list(kinds.items())[:10])
             raise ValueError(
                 f"{who} must have a question with labels to choose from, or a rating; {found}. "
-                "Spans, free text and rankings cannot be fused: export a classification."
+                "Spans, masks, free text and rankings cannot be fused: make each part, such as a "
+                "token or a region, an item with a label of its own, or export a classification."
             )
         raise ValueError(
             f"{who} has {len(open)} questions: {listed(open)}. Say which one: question={open[0]!r}."

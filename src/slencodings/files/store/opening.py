@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from slencodings import __version__
+from slencodings.files.bucket import is_address
 from slencodings.files.duckdb import brief
 from slencodings.files.locate import Connection, metadata
 from slencodings.files.store.labels import KINDS, kind_of
@@ -26,6 +27,14 @@ def check_place_of_store(store: str, source: str | Sequence[str]) -> None:
     if Path(store).suffix.lower() != ".parquet":
         raise ValueError(
             f"a store is a Parquet file; {Path(store).name!r} came. Name it store.parquet."
+        )
+    if is_address(store):
+        # Of two who add at once, the one who is first to write would be lost.
+        here = Path(store).name
+        raise ValueError(
+            f"a store is locked while it is added to, which objects elsewhere cannot be; {store!r} "
+            f"came. Copy it here, add to it with into={here!r}, and copy it back, one after the "
+            "other."
         )
     check_place(store, source)
 
