@@ -79,6 +79,14 @@ def test_sums_of_others_keep_their_digits_beside_a_giant(rng, n):
         assert got[i] == pytest.approx(float(exact), rel=1e-14, abs=0)
 
 
+def test_sums_of_others_where_nobody_is_most_of_all_and_by_columns():
+    value, group = np.asarray([1.0, 1.0, 0.5, 2.0, 2.0]), np.asarray([0, 0, 0, 1, 1])
+    expected = np.asarray([1.5, 1.5, 2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(leave_one_out(value, group), expected)
+    columns = leave_one_out(np.stack([value, 3 * value], axis=1), group)
+    np.testing.assert_array_equal(columns, np.stack([expected, 3 * expected], axis=1))
+
+
 # Share of agreement and G-index
 
 

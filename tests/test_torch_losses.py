@@ -22,6 +22,7 @@ from slencodings.torch import (
     soft_kl,
     vote_loss,
 )
+from slencodings.torch.losses import loss_of
 
 CASES = json.loads((Path(__file__).parent / "data" / "kl.json").read_text())["cases"]
 WEIGHT = 0.01
@@ -211,9 +212,10 @@ def test_what_is_no_doubt_is_refused_like_none(u):
 
 
 def test_targets_with_a_label_that_cannot_be_are_refused():
-    b, u, a = torch.tensor([[0.5, 0.0]]), torch.tensor([0.5]), torch.tensor([[1.0, 0.0]])
-    with pytest.raises(ValueError, match=r"base rate above 0 .* 1 of 1 have a label without"):
-        kl_loss(opinions((1,), K=2), Opinion(b, u, a))
+    b, u = torch.tensor([[0.5, 0.0], [0.1, 0.0]]), torch.tensor([0.5, 0.9])
+    a = torch.tensor([[1.0, 0.0], [0.9, 0.1]])
+    with pytest.raises(ValueError, match=r"base rate above 0 .* 1 of 2 have a label without"):
+        kl_loss(opinions((2,), K=2), Opinion(b, u, a))
 
 
 def test_negative_votes_are_refused():
@@ -259,6 +261,30 @@ def test_mtlsl_is_cross_entropy_and_reverse_kl():
     one = mtlsl_loss(gold_logits[0], soft_logits[0], gold[0], soft[0])
     each = mtlsl_loss(gold_logits, soft_logits, gold, soft, reduction="none")
     assert_close(one, each[0], 1e-6)
+
+
+@pytest.mark.parametrize("prior_weight", [2.0, 5.0])
+def test_an_objective_is_the_loss_of_its_name(prior_weight):
+    q, target, y = opinions(), opinions(seed=1), opinions(seed=2).probability
+    gold, logits = torch.tensor([0, 2, 1, 1]), torch.randn(4, 6, generator=torch.manual_seed(0))
+    for normalize in (True, False):
+        how = {"prior_weight": prior_weight, "normalize": normalize}
+        for direction in ("reverse", "forward"):
+            expected = kl_loss(q, target, direction=direction, **how)
+            assert_close(loss_of(f"{direction}_kl", q, tuple(target), **how), expected)
+        assert_close(loss_of("cross_entropy", q, (y,), **how), soft_cross_entropy(q, y))
+        assert_close(loss_of("soft_kl", q, (y,), **how), soft_kl(q, y))
+        expected = mtlsl_loss(logits[:, :3], logits[:, 3:], gold, y)
+        assert_close(loss_of("mtlsl", logits, (gold, y), **how), expected)
+        expected = vote_loss(q, 3 * y, prior_weight=prior_weight)
+        assert_close(loss_of("votes", q, (3 * y,), **how), expected)
+
+
+def test_items_of_soft_labels_may_stand_in_any_shape():
+    q, y = opinions((2, 5)), opinions((2, 5), seed=1).probability
+    for loss in (soft_kl, soft_cross_entropy):
+        each = [loss(Opinion(*(x[i] for x in q)), y[i], reduction="none") for i in range(2)]
+        assert_close(loss(q, y, reduction="none"), torch.stack(each))
 
 
 def test_mtlsl_refuses_soft_labels_of_zero():

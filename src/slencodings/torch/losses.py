@@ -194,8 +194,8 @@ def loss_of(
     predicted: Any,
     values: Values,
     *,
-    prior_weight: float = 2.0,
-    normalize: bool = True,
+    prior_weight: float,
+    normalize: bool,
 ) -> Tensor:
     """The mean loss of an objective, of what a network says and a target's values.
 
