@@ -94,7 +94,7 @@ def test_answers_that_are_not_one_of_a_few_names_get_a_note(
     ("values", "words"),
     [
         ([f"{n % 30}.5" for n in range(90)], "'label' holds 30 different numbers from 0.5 to 29.5"),
-        ([f"{n * 7}" for n in range(30)], "without steps cannot be fused. Round them to a few"),
+        ([f"{n * 7}" for n in range(130)], "without steps cannot be fused. Round them to a few"),
         ([f"{n}.5" for n in range(30)], "name those in their order: --ordered low,...,high; ask"),
         (['"[{""start"": 1, ""end"": 3}]"', '"{""x"": 1}"'], "'label' holds spans (start and end"),
     ],

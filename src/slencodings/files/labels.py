@@ -24,7 +24,7 @@ Relation: TypeAlias = duckdb.DuckDBPyRelation
 MOST_VALUES = 5000
 # More different labels than this are no few names.
 MANY = 1000
-# More different numbers than this are no steps, unless they are whole and come again and again.
+# More different numbers than this are no steps if some are not whole; whole ones may be names.
 MANY_NUMBERS = 20
 # What is typed instead of labels whose order is to be found.
 FOUND = "found"
@@ -160,8 +160,8 @@ def _cannot_be_fused(label: str, answers: Answers) -> str | None:
             "a few labels: label='COLUMN'."
         )
     numbers = _numbers(values)
-    steps = all(x.is_integer() for x in numbers) and not _seldom(answers)
-    if numbers and K > MANY_NUMBERS and not steps:
+    whole = all(x.is_integer() for x in numbers)
+    if numbers and (K > MANY_TEXTS and _seldom(answers) if whole else K > MANY_NUMBERS):
         return (
             f"{label!r} holds {_many(K)} different numbers from {min(numbers):g} to "
             f"{max(numbers):g}; an opinion is about a few labels, so numbers without steps cannot "
