@@ -30,6 +30,7 @@ from slencodings.files.hadoop import (
     write,
 )
 from slencodings.files.job import about_reading
+from slencodings.files.spark_checks import Later
 from slencodings.files.weigh import about_crowd, choose_weighing, how_written
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
@@ -87,17 +88,20 @@ def encode_files(
         plain, crowd = typed_labels(plain, table), weighing.crowd
         if weighing.learns:
             crowd = learn_from_table(table, plain, seed=fusing.seed, say=say)
-        rows = read_rows(table, plain, crowd=crowd)
+        later = Later(table)
+        rows = read_rows(table, plain, crowd=crowd, check=later.check)
         rows = rows._replace(item=str(found.item))
-        tell(rows, some(sources, str), len(files), say)
         form = usual_form(fusing.form, len(rows.labels))
-        frame, about = fuse_rows(rows, replace(fusing, form=form))
-        about |= {"version": __version__, "source": sources, "files": len(files)}
-        about |= about_reading(found, rows)
-        about["weigh"] = weighing.how
-        if crowd is not None:
-            about |= about_crowd(crowd, weighing.how, fusing.seed)
-        about["written"] = write(spark, frame.to_native(), target, writer, about)
+        frame, how = fuse_rows(rows, replace(fusing, form=form))
+
+        def describe() -> About:
+            rows.counts.update(later.counts())
+            tell(rows, some(sources, str), len(files), say)
+            about = how | {"version": __version__, "source": sources, "files": len(files)}
+            about |= about_reading(found, rows) | {"weigh": weighing.how}
+            return about if crowd is None else about | about_crowd(crowd, weighing.how, fusing.seed)
+
+        about = write(spark, frame.to_native(), target, writer, describe)
     say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
 

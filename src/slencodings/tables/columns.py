@@ -244,13 +244,14 @@ def label_column(
     return column, None if labels is None else given
 
 
-def found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
+def found_labels(frame: Frame, label: Any, rows: int | None) -> list[Any]:
     """The labels that occur, in their order."""
     values = small(distinct(frame.select(LABEL)))[LABEL]
     found = [v for v in values if v is not None and v == v]
     if not found:
+        where = "all rows" if rows is None else counted(rows, "row")
         raise ValueError(
-            f"no annotation has a label: column {label!r} is empty in {counted(rows, 'row')}. "
+            f"no annotation has a label: column {label!r} is empty in {where}. "
             "Name the possible labels to get vacuous opinions all the same: labels=[...]."
         )
     return sorted(found, key=natural(found))

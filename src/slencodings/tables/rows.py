@@ -18,11 +18,12 @@ from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import columns as col
 from slencodings.tables import engines
 from slencodings.tables.checks import (
+    Check,
+    check_now,
     id_flaws,
     label_flaws,
     number_flaws,
     prior_flaws,
-    refuse_flaws,
     soft_flaws,
 )
 from slencodings.tables.engines import (
@@ -70,11 +71,17 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    table: Any, reading: Reading, *, crowd: Crowd | None = None, ordered: bool = False
+    table: Any,
+    reading: Reading,
+    *,
+    crowd: Crowd | None = None,
+    ordered: bool = False,
+    check: Check = check_now,
 ) -> Rows:
     """Read and check the annotations of a table.
 
-    `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt.
+    `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt. A `check` for
+    later leaves `counts` empty until then.
     """
     label, base_rate = _names(reading.label), _names(reading.base_rate)
     reading = replace(reading, label=label, base_rate=base_rate)
@@ -118,7 +125,8 @@ def read_rows(
 
     K = len(labels or ())
     answered = [engines.probability(k) for k in range(K)] if soft else [LABEL]
-    counts = refuse_flaws(
+    unchecked = frame
+    frame, counts = check(
         frame,
         [
             *id_flaws(str(item), annotator, answered[0], reading.missing),
@@ -133,8 +141,8 @@ def read_rows(
         answered[0],
     )
     if labels is None:
-        labels = col.found_labels(frame, label, counts["rows"])
-    col.check_count(labels, counts["rows"], reading.named)
+        labels = col.found_labels(unchecked, label, counts.get("rows"))
+    col.check_count(labels, counts.get("rows"), reading.named)
     if soft:
         frame = _normalised(frame, answered)
     else:
