@@ -49,9 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
-    used = _verb(verbs, "uses", run_uses, "what opinions are for, on the digits crowd")
+    used = _verb(verbs, "uses", run_uses, "what opinions are for, on digits and texts")
     used.add_argument("--seeds", type=_count, default=uses.SEEDS, help=f"usually {uses.SEEDS}")
-    settings = uses.USUAL + uses.OTHERS
+    settings = (*uses.USUAL, *uses.TEXTS, *uses.OTHERS)
     used.add_argument("--settings", nargs="+", choices=settings, help=", ".join(settings))
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")
@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     trained.add_argument("--epochs", type=_count, help="as many as the plan of the data set has")
     trained.add_argument("--batch", type=_count, help="items a step; as many as the plan has")
     trained.add_argument("--rate", type=_rate, help="learning rate; that of the plan")
+    trained.add_argument("--no-augment", action="store_true", help="images as they are")
     trained.add_argument("--as-printed", action="store_true", help="the KL as the paper prints it")
     return parser
 
@@ -162,6 +163,7 @@ def _plan(given: argparse.Namespace, plan: data.Plan) -> data.Plan:
         "batch_size": given.batch,
         "learning_rate": given.rate,
         "normalize": False if given.as_printed else None,
+        "augment": False if given.no_augment else None,
     }
     plan = plan._replace(**{name: value for name, value in typed.items() if value is not None})
     return plan._replace(layers=None) if given.layers == _ALL else plan

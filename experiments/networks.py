@@ -57,15 +57,16 @@ class Augment(nn.Module):
         return torch.where(mirror.to(x.device), x.flip(3), x)
 
 
-def resnet32a() -> nn.Sequential:
+def resnet32a(*, augment: bool = True) -> nn.Sequential:
     """ResNet-32 for images (n, 3, 32, 32) with parameter-free shortcuts (He et al. 2016, sec. 4.2).
 
     A convolution, then 3 stages of 5 blocks with 16, 32 and 64 channels, and their mean over the
-    image: 64 features. Images are shifted and mirrored in training, as there.
+    image: 64 features. Images are shifted and mirrored in training, as there, unless `augment` is
+    False.
     """
     sizes = [16] * 6 + [32] * 5 + [64] * 5
     net = nn.Sequential(
-        Augment(),
+        Augment() if augment else nn.Identity(),
         nn.Conv2d(3, 16, 3, padding=1, bias=False),
         nn.BatchNorm2d(16),
         nn.ReLU(),

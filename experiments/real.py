@@ -88,7 +88,8 @@ def rows(
     # Two processes with a thread each do more than one with two.
     torch.set_num_threads(1)
     trained = read_plan(plan)
-    data = _loaded(setting, quick=experiment == "real, quick", layers=trained.layers)
+    quick = experiment == "real, quick"
+    data = _loaded(setting, quick=quick, layers=trained.layers, augment=trained.augment)
     if data.encoder != encoder:
         raise ValueError(
             f"rows of the encoder {encoder!r} are asked for, and {data.encoder!r} is what reads "

@@ -185,14 +185,15 @@ def digits(seed: int) -> Problem:
 
 def sentences(name: str, seed: int) -> Problem:
     """A crowd on texts, seen by a transformer that is not trained; four fifths are taught."""
-    X, said, gold = _features(name)
+    X, said, gold = sentence_features(name)
     order = np.random.default_rng(seed).permutation(len(X))
     part = 4 * len(X) // 5
     return Problem(X, said, gold, order[:part], order[part:])
 
 
-@lru_cache(maxsize=1)
-def _features(name: str) -> tuple[NDArray[np.float32], Annotations, NDArray[np.intp]]:
+@lru_cache(maxsize=2)
+def sentence_features(name: str) -> tuple[NDArray[np.float32], Annotations, NDArray[np.intp]]:
+    """A crowd on texts as vectors, what was said of them, and gold, -1 where there is none."""
     found = sets.raw_texts(name)
     X = sets.encoded(found, name, texts.load_encoder(), 0, sets.CACHE).X
     gold = np.full(len(X), -1) if found.gold is None else found.gold

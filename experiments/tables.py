@@ -331,6 +331,8 @@ USES = (
     ("calibration, gold", "calibration, gold ↓", False),
     ("errors by probability", "errors by P ↑", True),
     ("errors by doubt", "errors by doubt ↑", True),
+    ("risk by probability", "risk by P ↓", False),
+    ("risk by doubt", "risk by doubt ↓", False),
     ("strange by probability", "strange by P ↑", True),
     ("strange by doubt", "strange by doubt ↑", True),
     ("coverage of 90 %", "coverage of 90 %", None),
@@ -343,7 +345,8 @@ WAYS = {"probability": "1 - max P", "noise": "noise", "information": "informatio
 
 def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
     """What networks are good for; and doubt and coverage by how much there is to learn from."""
-    return {
+    of_texts = {f"uses {name}": uses_table(rows, (name,)) for name in uses.TEXTS}
+    return {name: table for name, table in of_texts.items() if table[1]} | {
         "uses": uses_table(rows),
         "ways": ways_table(rows),
         "doubt": growth_table(rows, "doubt"),
@@ -351,15 +354,16 @@ def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
     }
 
 
-def uses_table(rows: pl.DataFrame) -> Table:
+def uses_table(rows: pl.DataFrame, settings: Sequence[str] = uses.USUAL) -> Table:
     """What networks are good for, mean over the seeds that all have; the best number is bold."""
-    kept = _complete(rows.filter(pl.col("setting").is_in(uses.USUAL)), 2)
+    kept = _complete(rows.filter(pl.col("setting").is_in(settings)), len(settings))
     means = _by(kept, "method", "metric")
     methods = [m for m in uses.METHODS if (m, "votes") in means]
+    there = [kind for kind in USES if any(key[1] == kind[0] for key in means)]
     cells = []
     for method in methods:
         row = [method]
-        for metric, _, up in USES:
+        for metric, _, up in there:
             every = [means[m, metric] for m in methods if (m, metric) in means]
             value = means.get((method, metric))
             best = None if up is None else max(every) if up else min(every)
@@ -367,7 +371,7 @@ def uses_table(rows: pl.DataFrame) -> Table:
             row.append("" if value is None else _bold(f"{value:.3f}", near))
         cells.append(row)
     seeds = kept["seed"].n_unique()
-    return [f"learned by ({seeds} seed{'s' * (seeds > 1)})", *(head for _, head, _ in USES)], cells
+    return [f"learned by ({seeds} seed{'s' * (seeds > 1)})", *(head for _, head, _ in there)], cells
 
 
 def ways_table(rows: pl.DataFrame) -> Table:
@@ -398,7 +402,8 @@ def growth_table(rows: pl.DataFrame, metric: str) -> Table:
 
     Of the seeds that every network was tried with everywhere.
     """
-    doubting = rows.filter(pl.col("method").is_in(uses.DOUBTING), metric=metric)
+    asked = pl.col("setting").is_in((uses.USUAL[0], *uses.OTHERS))
+    doubting = rows.filter(asked, pl.col("method").is_in(uses.DOUBTING), metric=metric)
     count = doubting.group_by("seed").len()
     columns = len(uses.ITEMS) + len(uses.ANNOTATIONS) - 1
     # The usual numbers of items and annotations are one setting.

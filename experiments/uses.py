@@ -1,4 +1,4 @@
-"""What are opinions for? Networks on the digits crowd: votes, errors, strange inputs, and doubt.
+"""What are opinions for? Networks on digits and texts: votes, errors, strange inputs, and doubt.
 
 Every network is the same and is trained by the same plan; only target and loss differ. A network
 that predicts opinions says how unsure it is by u; five networks say it by how far they differ; one
@@ -13,17 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import digamma
 from scipy.stats import spearmanr
 
-from experiments.rounds import PLANS, cut
+from experiments.guesses import Floats, Guess, information, scores, scores_of_strange, together
+from experiments.rounds import PLANS, Plan, cut, sentence_features, sentences
 from experiments.rows import Job, Row
-from slencodings import Annotations, Opinion, aggregate, datasets, metrics, smooth
-from slencodings.evaluation import coverage, dirichlet_log_loss
+from slencodings import Annotations, Opinion, aggregate, datasets, smooth
 from slencodings.torch import SLEClassifier
 from slencodings.trust import Crowd, count_each, learn_crowd
-
-Floats = NDArray[np.float64]
 
 METHODS = (
     "CE",
@@ -44,22 +41,26 @@ SEEDS = 5
 _HIDDEN, _MEMBERS, _SMOOTHING = 64, 5, 0.01
 
 
-class Guess(NamedTuple):
-    """What is predicted of n items.
+class Case(NamedTuple):
+    """What is learned from, and what is asked about.
 
     Attributes
     ----------
-    probability : (n, K)
-    doubt : (n,), u, or how far networks differ; None where nothing says it
-    spread : (n,), 1 over the concentration of the Dirichlet predicted; 0 where there is none
-    information : (n,), what knowing the probabilities would tell about the next vote
-        ("epistemic"); the rest of the entropy of P is the noise that stays ("aleatoric")
+    X, taught : the items to learn from, and what was said of them
+    new : the items that are asked about
+    asked : what was said of the first of them, as many as have a gold label
+    gold : of these; -1 where nothing is most probable; None where nothing but strangeness counts
+    strange : which of `new` are unlike those learned from, if any are
+    plan : of every network
     """
 
-    probability: Floats
-    doubt: Floats | None
-    spread: Floats
-    information: Floats | None = None
+    X: NDArray[np.float32]
+    taught: Annotations
+    new: NDArray[np.float32]
+    asked: Annotations
+    gold: NDArray[np.intp] | None
+    strange: NDArray[np.bool_] | None
+    plan: Plan
 
 
 USUAL = ("all digits", "two left out")
@@ -67,13 +68,15 @@ OTHERS = (
     *(f"{n} items" for n in ITEMS if n != USUAL_ITEMS),
     *(f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS),
 )
+# Crowds on texts, and the one whose texts are strange to a network that has learned from them.
+TEXTS = {"mre": "rte", "rte": "mre", "convabuse": "rte"}
 
 
 def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]:
-    """All methods as usual and without two digits; doubting ones with fewer and more to learn."""
+    """All methods as usual, without two digits, and on texts; doubting ones with fewer and more."""
     return [
         {"experiment": "uses", "setting": name, "method": method, "seed": seed}
-        for names, methods in ((USUAL, METHODS), (OTHERS, DOUBTING))
+        for names, methods in (((*USUAL, *TEXTS), METHODS), (OTHERS, DOUBTING))
         for seed in range(seeds)
         for name in names
         for method in methods
@@ -82,29 +85,18 @@ def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]
 
 
 def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]:
-    """Learn from some digits and score what is said of 597 others."""
+    """Learn from some items and score what is said of others."""
     torch.set_num_threads(1)
-    crowd = datasets.digits_crowd(rng=seed, per_item=max(ANNOTATIONS))
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(crowd.X))
-    train, test = order[:USUAL_ITEMS], order[USUAL_ITEMS:]
-    n, unit = setting.split(" ", 1) if setting[0].isdigit() else ("", "")
-    if unit == "items":
-        train = train[: int(n)]
-    strange = np.isin(crowd.gold, (2 * seed, 2 * seed + 1))
-    if setting == "two left out":
-        train = train[~strange[train]]
-    per_item = int(n) if unit == "annotations" else USUAL_ANNOTATIONS
-    # The same votes are asked about, however many are learned from.
-    asked = cut(crowd.annotations, USUAL_ANNOTATIONS, rng).of_items(test)
-    taught = cut(crowd.annotations, per_item, rng).of_items(train)
-    X = crowd.X.astype(np.float32)
-    guess = learn(method, X[train], taught, X[test], seed)
-    found = {"strange": strange[test]} if setting == "two left out" else {"gold": crowd.gold[test]}
-    result = scores(guess, asked, **found)
-    if method == "SLE as stated" and setting != "two left out":
+    case = texts(setting, seed) if setting in TEXTS else digits(setting, seed)
+    guess = learn(method, case.X, case.taught, case.new, seed, case.plan)
+    result: dict[str, float] = {}
+    if case.gold is not None:
+        result |= scores(guess.first(len(case.gold)), case.asked, case.gold)
+    if case.strange is not None:
+        result |= scores_of_strange(guess, case.strange)
+    if method == "SLE as stated" and case.gold is not None and setting not in TEXTS:
         # Doubt is learned from what people state of items: is it foreseen of new ones?
-        stated = aggregate.sle(asked, smoothing=_SMOOTHING).uncertainty
+        stated = aggregate.sle(case.asked, smoothing=_SMOOTHING).uncertainty
         result["doubt foreseen"] = float(spearmanr(guess.doubt, stated).statistic)
     for metric, value in result.items():
         yield {
@@ -118,39 +110,55 @@ def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]
         }
 
 
-def scores(
-    guess: Guess,
-    asked: Annotations,
-    gold: NDArray[np.intp] | None = None,
-    strange: NDArray[np.bool_] | None = None,
-) -> dict[str, float]:
-    """How good a guess is of votes and gold labels; or how well it knows what is strange to it."""
-    P, doubt, spread, information = guess
-    ways = {"probability": -P.max(axis=1)}
-    if doubt is not None and information is not None:
-        noise = metrics.cross_entropy(P, P) - information
-        ways |= {"doubt": doubt, "information": information, "noise": noise}
-    if strange is not None:
-        return {f"strange by {way}": metrics.auroc(strange, by) for way, by in ways.items()}
-    assert gold is not None
+def digits(setting: str, seed: int) -> Case:
+    """Some digits to learn from, and 597 others; or without two kinds, which are then strange."""
+    crowd = datasets.digits_crowd(rng=seed, per_item=max(ANNOTATIONS))
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(crowd.X))
+    train, test = order[:USUAL_ITEMS], order[USUAL_ITEMS:]
+    n, unit = setting.split(" ", 1) if setting[0].isdigit() else ("", "")
+    if unit == "items":
+        train = train[: int(n)]
+    strange = np.isin(crowd.gold, (2 * seed, 2 * seed + 1))
+    left_out = setting == "two left out"
+    if left_out:
+        train = train[~strange[train]]
+    per_item = int(n) if unit == "annotations" else USUAL_ANNOTATIONS
+    # The same votes are asked about, however many are learned from.
+    asked = cut(crowd.annotations, USUAL_ANNOTATIONS, rng).of_items(test)
+    taught = cut(crowd.annotations, per_item, rng).of_items(train)
+    X = crowd.X.astype(np.float32)
+    gold, other = (None, strange[test]) if left_out else (crowd.gold[test], None)
+    return Case(X[train], taught, X[test], asked, gold, other, PLANS["digits"])
+
+
+def texts(name: str, seed: int) -> Case:
+    """A crowd on texts, seen by an encoder that is not trained, and as many texts of another.
+
+    Where no expert was asked, what most said is right, if it is one label.
+    """
+    X, said, gold, train, test = sentences(name, seed)
+    asked = said.of_items(test)
     votes = asked.sums()
-    right = P.argmax(axis=1) == gold
-    result = {
-        "votes": -float(np.mean(np.log(P[asked.item, asked.y]))),
-        "accuracy": float(np.mean(right)),
-        "calibration, votes": metrics.calibration_error(votes / votes.sum(axis=1)[:, None], P),
-        "calibration, gold": metrics.calibration_error(np.eye(P.shape[1])[gold], P),
-        "votes together": float(
-            np.sum(dirichlet_log_loss(votes.astype(int), P, spread)) / votes.sum()
-        ),
-        "coverage of 90 %": float(coverage(votes.astype(int), P, spread, levels=(0.9,))[0]),
-    }
-    result |= {f"errors by {way}": metrics.auroc(~right, by) for way, by in ways.items()}
-    return result | ({} if doubt is None else {"doubt": float(np.mean(doubt))})
+    if not np.any(gold >= 0):
+        most = votes == votes.max(axis=1, keepdims=True)
+        label = np.where(most.sum(axis=1) == 1, votes.argmax(axis=1), -1)
+    else:
+        label = gold[test]
+    other, *_ = sentence_features(TEXTS[name])
+    other = np.random.default_rng(seed).permutation(other)[: len(test)]
+    strange = np.arange(len(test) + len(other)) >= len(test)
+    new = np.concatenate([X[test], other])
+    return Case(X[train], said.of_items(train), new, asked, label, strange, PLANS[name])
 
 
 def learn(
-    method: str, X: NDArray[np.float32], crowd: Annotations, new: NDArray[np.float32], seed: int
+    method: str,
+    X: NDArray[np.float32],
+    crowd: Annotations,
+    new: NDArray[np.float32],
+    seed: int,
+    plan: Plan,
 ) -> Guess:
     """Learn from a crowd in one of the ways, and say what new items are."""
     W = 2.0
@@ -162,7 +170,7 @@ def learn(
             labels=list(range(len(crowd.labels))),
             prior_weight=W,
             random_state=seed,
-            **PLANS["digits"]._asdict(),
+            **plan._asdict(),
         )
         return model.fit(X, y).predict_opinion(new)
 
@@ -197,32 +205,6 @@ def learn(
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}; {method!r} came.")
     P, u = said.probability, said.uncertainty
     return Guess(P, u, u / W, information(P, u / W))
-
-
-def information(P: Floats, spread: Floats) -> Floats:
-    """What knowing p would tell about the next vote, of Dirichlets of mean P and 1 / spread counts.
-
-    H(P) - E H(p),   E H(p) = psi(A + 1) - sum_k P_k psi(alpha_k + 1),   alpha = A P,   A = 1/spread
-    """
-    A = 1 / spread
-    noise = digamma(A + 1) - np.sum(P * digamma(A[:, None] * P + 1), axis=1)
-    return metrics.cross_entropy(P, P) - noise
-
-
-def together(each: Floats) -> Guess:
-    """Several networks (M, n, K) as one: their mean, and how far they differ.
-
-    doubt: the information that knowing the network would give,   H(mean P) - mean H(P)
-    spread: that of the Dirichlet with the networks' variance, 1 / A with
-    1 / (1 + A) = sum_k var P_k / sum_k P_k (1 - P_k)
-    """
-    P = each.mean(axis=0)
-    doubt = metrics.cross_entropy(P, P) - np.mean(
-        [metrics.cross_entropy(p, p) for p in each], axis=0
-    )
-    share = each.var(axis=0).sum(axis=1) / np.sum(P * (1 - P), axis=1)
-    doubt = np.maximum(doubt, 0)
-    return Guess(P, doubt, share / (1 - share), doubt)
 
 
 def _learned(crowd: Annotations) -> Crowd:

@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import io
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,10 +90,20 @@ SLOW = [
     "test_scored.py",
     "test_torch_head.py",
     "test_torch_losses.py",
+    "test_torch_start.py",
+    "test_uses.py",
     "test_scratch.py",
     "test_loader_downloads.py",
     "test_benchmarks.py",
-    "test_cifar10s.py",
+]
+
+# Files for one process, which imports what takes seconds to import, and forks it, once for all.
+TOGETHER = [
+    "test_documents.py",
+    "test_trainers.py",
+    "test_real_experiments.py",
+    "test_rounds_experiment.py",
+    "test_notebooks.py",
 ]
 
 
@@ -109,6 +121,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
     order = {name: place for place, name in enumerate(SLOW)}
     items.sort(key=lambda item: order.get(item.path.name, len(SLOW)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file runs in one process, and so do those of `TOGETHER`."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Grouped(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "together" if Path(file).name in TOGETHER else file
+
+    return Grouped(config, log)
+
+
+def pytest_collection_finish() -> None:
+    """What is there for the whole run is no garbage, and need not be looked through again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

@@ -52,9 +52,10 @@ def table(head: str, values: list[str], items: int | None = None) -> list[str]:
     [
         (
             "label",
-            [f"{n}.5" for n in range(30)],
-            r"'label' holds 30 different numbers from 0.5 to 29.5, .*--label COLUMN",
+            [f"{n % 30}" for n in range(60)],
+            r"'label' holds 30 different numbers from 0 to 29, .*--label COLUMN",
         ),
+        ("label", ["0.5", "1.5", "2"], r"'label' holds 3 different numbers from 0.5 to 2, each"),
         ("code", ["0", "3", "5"], r""),
         ("rating", ["0", "3", "5"], r"'rating' looks like a rating from 0 to 5; each is taken for"),
         ("label", ["1", "2", "5"], r"'label' looks like a rating from 1 to 5.* --ordered 1,2,5\."),
@@ -73,7 +74,6 @@ def table(head: str, values: list[str], items: int | None = None) -> list[str]:
         ("label", ["it was " + "very " * 30 + x for x in "abcd"], r"free text \(4 different"),
         ("label", [f"word{n % 1100}" for n in range(4400)], r"'label' has 1,100 different values"),
         ("label", [f"w{n % 6000}" for n in range(24000)], r"has 5,000 or more different values"),
-        ("label", ['"[{""start"": 1, ""end"": 3}]"', '"{""x"": 1}"'], r"'label' holds spans"),
         ("label", ["[not json", "{nor this"], r""),
         ("label", ["yes", "no"], r""),
     ],
@@ -88,6 +88,33 @@ def test_answers_that_are_not_one_of_a_few_names_get_a_note(
     notes = [line for line in run.err.splitlines() if line.startswith(f"note     '{head}'")]
     assert len(notes) == bool(note), run.err
     assert re.search(note, "".join(notes))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([f"{n % 30}.5" for n in range(90)], "'label' holds 30 different numbers from 0.5 to 29.5"),
+        ([f"{n * 7}" for n in range(30)], "without steps cannot be fused. Round them to a few"),
+        ([f"{n}.5" for n in range(30)], "name those in their order: --ordered low,...,high; ask"),
+        (['"[{""start"": 1, ""end"": 3}]"', '"{""x"": 1}"'], "'label' holds spans (start and end"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["encode", "report"])
+def test_spans_and_numbers_without_steps_are_refused(
+    sle: Sle, verb: str, values: list[str], words: str
+):
+    out = {"encode": "out.csv", "report": "out.html"}[verb]
+    run = sle(verb, write("a.csv", *table("label", values)), "-o", out)
+    assert run.code == 1, run.err
+    assert words in run.err
+    assert not Path(out).exists()
+
+
+def test_numbers_that_are_named_one_by_one_are_names(sle: Sle):
+    values = [f"{n % 30}.5" for n in range(60)]
+    name = write("a.csv", *table("label", values))
+    for option in ("--labels", "--ordered"):
+        assert encode(sle, name, option, ",".join(dict.fromkeys(values)))[0]
 
 
 def test_spellings_of_a_label_are_offered_to_be_merged_and_merged_if_asked(sle: Sle):

@@ -150,12 +150,21 @@ def test_jax_and_torch_have_the_same_gradients(name: str) -> None:
 # -- compilation -------------------------------------------------------------------------------
 
 
+def every_result(opinion: Opinion) -> dict[str, Any]:
+    """Of all functions, so that what compiles them begins once."""
+    return {name: function(opinion) for name, function in FUNCTIONS.items()}
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, Any]:
+    whole = torch.compile(every_result, fullgraph=True, backend="eager")
+    return whole(to_torch(opinions(0.2, 0.3, 0.3)))
+
+
 @about_caches
 @every_function
-def test_torch_compiles_all_of_it(name: str) -> None:
-    opinion = to_torch(opinions(0.2, 0.3, 0.3))
-    compiled = torch.compile(FUNCTIONS[name], fullgraph=True, backend="eager")
-    assert_close(compiled(opinion), FUNCTIONS[name](opinion))
+def test_torch_compiles_all_of_it(compiled: dict[str, Any], name: str) -> None:
+    assert_close(compiled[name], FUNCTIONS[name](to_torch(opinions(0.2, 0.3, 0.3))))
 
 
 @about_caches

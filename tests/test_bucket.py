@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,12 @@ from test_sources import COLUMNS, ROWS, encode, write
 
 from slencodings.files import bucket as bucket_room
 
-pytest.importorskip("s3fs", reason="pip install 'slencodings[s3]'")
-pytest.importorskip("moto", reason="pip install 'moto[s3]' flask flask-cors")
-
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:botocore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:botocore"),
+    # Looked for, not imported: every process of a run collects this file, and one runs it.
+    pytest.mark.skipif(not find_spec("s3fs"), reason="pip install 'slencodings[s3]'"),
+    pytest.mark.skipif(not find_spec("moto"), reason="pip install 'moto[s3]' flask flask-cors"),
+]
 KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_DEFAULT_REGION": "us-east-1"}
 
 
@@ -32,6 +32,9 @@ class Server:
     """An S3 server that can be told to fail, or to wait, when some requests come."""
 
     def __init__(self) -> None:
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        from werkzeug.serving import make_server
+
         self.app = DomainDispatcherApplication(create_backend_app)
         self.failures: dict[str, int] = {}
         self.waits, self.seen = "", []

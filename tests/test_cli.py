@@ -308,7 +308,7 @@ def test_a_shell_can_complete_the_verbs(sle: Sle, monkeypatch):
         (["crowd.csv", "-o", "-", "--confidence-scale", "5-5"], "different ends.*'5-5' came"),
         (["crowd.csv", "-o", "-", "--values", "mood"], "some of belief, .* 'mood' came"),
         (["crowd.csv", "-o", "-", "--values", ""], "some of belief, .* '' came"),
-        (["crowd.csv", "-o", "-", "--colour"], "No such option: --colour"),
+        (["crowd.csv", "-o", "-", "--colour"], r"No such option:? '?--colour"),
     ],
 )
 def test_wrong_usage_is_code_2_and_leads_to_the_help(sle: Sle, args: list[str], message: str):
@@ -532,12 +532,30 @@ def test_where_a_known_error_came_from_is_shown_on_demand_too(sle: Sle):
         ("confidence='COLUMN'", "--confidence COLUMN"),
         ("`confidence_scale` came", "--confidence-scale came"),
         ("again=True", "--again"),
+        ("sort=False came", "--no-sort came"),
+        ("again=False came", "again=False came"),
         ("`weight` must be finite", "`weight` must be finite"),
     ],
 )
 def test_messages_of_the_library_are_spelled_as_options(library: str, typed: str):
     group: Any = typer.main.get_command(cli.app)
     assert in_options(library, group.commands["encode"]) == typed
+
+
+@pytest.mark.parametrize("role", ["confidence", "annotator"])
+@pytest.mark.parametrize("verb", ["encode", "compare", "reliability", "triage", "report"])
+def test_only_what_a_verb_takes_is_offered_for_what_is_missing(sle: Sle, verb: str, role: str):
+    rows = [("a", "ann", "x", ""), ("b", "bob", "y", "1"), ("c", "", "y", "1")]
+    rows = [row for row in rows if row[1 if role == "confidence" else 3]]
+    lines = ["item,annotator,label,confidence", *map(",".join, rows)]
+    Path("crowd.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    out = f"out.{'html' if verb == 'report' else 'csv'}"
+    run = sle(verb, "crowd.csv", "-o", out)
+    assert run.code == 1
+    assert "Pass --missing drop to leave them out" in run.err
+    offered = "--missing trust" in run.err
+    assert offered == (verb == "encode")
+    assert offered == (sle(verb, "crowd.csv", "-o", out, "--missing", "trust").code != 2)
 
 
 @pytest.mark.parametrize("words", [("--version",), ("encode", "nowhere.csv", "-o", "o.parquet")])

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,12 @@ def learn(table: Table, seed: int = 0) -> tuple[Crowd, Any]:
     return learn_crowd(said, rng=seed), said
 
 
+@cache
+def learn_usual(seed: int = 0) -> tuple[Crowd, Any]:
+    """What is learned of the crowd that most tests have."""
+    return learn(skilled_table(), seed)
+
+
 @pytest.fixture
 def sle(sle: Sle) -> Sle:
     """Run `sle encode` in a folder with crowd.csv in it."""
@@ -42,7 +48,7 @@ def sle(sle: Sle) -> Sle:
 
 
 def stored(path: str = "crowd.json", **changes: Any) -> Crowd:
-    crowd, _ = learn(skilled_table())
+    crowd, _ = learn_usual()
     Path(path).write_text(json.dumps(crowd_to_dict(crowd) | changes))
     return crowd
 
@@ -73,7 +79,7 @@ MEANS = {
 
 @pytest.mark.parametrize("reading", ["votes", "truth"])
 def test_a_crowd_is_learned_as_from_arrays_and_that_is_told_in_short(sle: Sle, reading: str):
-    crowd, said = learn(skilled_table())
+    crowd, said = learn_usual()
     how = () if reading == "votes" else ("--reading", reading)
     run = sle("crowd.csv", "-o", "out.parquet", *how)
     votes, held_out = crowd.losses["votes"], crowd.losses["held_out"]
@@ -88,13 +94,13 @@ def test_a_crowd_is_learned_as_from_arrays_and_that_is_told_in_short(sle: Sle, r
     )
     opinion = getattr(crowd, reading)(said)
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), opinion)
-    assert sle("crowd.csv", "-o", "same.csv", "--weigh", "learned", *how).code == 0
-    assert sle("crowd.csv", "-o", "default.csv", *how).code == 0
-    assert Path("same.csv").read_bytes() == Path("default.csv").read_bytes()
+    assert sle("crowd.csv", "-o", "same.parquet", "--weigh", "learned", *how).code == 0
+    same, default = (pq.read_table(f"{name}.parquet") for name in ("same", "out"))
+    assert same.equals(default, check_metadata=True)
 
 
 def test_what_was_learned_is_shown_on_demand(sle: Sle):
-    crowd, _ = learn(skilled_table())
+    crowd, _ = learn_usual()
     run = sle("crowd.csv", "-o", "out.csv", "-v")
     assert f"detail   crowd:\n{crowd}\n" in run.err
     assert "detail   seed = 0\n" in run.err
@@ -110,7 +116,7 @@ def test_what_was_learned_is_in_the_metadata_with_its_seed(sle: Sle):
     assert about == json.loads(Path("out.csv.meta.json").read_text())
     assert (about["weigh"], about["reading"], about["seed"]) == ("learned", "truth", 7)
     assert about["confidence_scale"] == "as stated"
-    crowd, _ = learn(skilled_table(), seed=7)
+    crowd, _ = learn_usual(7)
     assert crowd_to_json(crowd_from_json(json.dumps(about["crowd"]))) == crowd_to_json(crowd)
 
 
@@ -127,7 +133,7 @@ def test_of_a_large_crowd_only_a_little_is_in_the_metadata(
 def test_what_was_kept_gives_the_same_on_the_same_rows(sle: Sle):
     run = sle("crowd.csv", "-o", "a.csv", "--save-crowd", "crowd.json")
     assert run.err.endswith("wrote    crowd.json: the crowd that was learned\n")
-    assert Path("crowd.json").read_text().strip() == crowd_to_json(learn(skilled_table())[0])
+    assert Path("crowd.json").read_text().strip() == crowd_to_json(learn_usual()[0])
     run = sle("crowd.csv", "-o", "b.csv", "--weigh", "crowd.json")
     assert run.err.endswith(
         "wrote    b.csv: 40 rows, wide: probability that the next person says it, weights of "
@@ -246,7 +252,7 @@ def test_uncertainty_is_learned_from_where_it_is_stated(sle: Sle):
 
 
 def test_a_scale_says_what_may_come_and_levels_are_learned_as_stated(sle: Sle):
-    crowd, said = learn(skilled_table())
+    crowd, said = learn_usual()
     assert sle("crowd.csv", "-o", "out.parquet", "--confidence-scale", "1-5").code == 0
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), crowd.votes(said))
     error = refused(sle, "crowd.csv", "-o", "new.csv", "--confidence-scale", "1-2")
@@ -254,7 +260,7 @@ def test_a_scale_says_what_may_come_and_levels_are_learned_as_stated(sle: Sle):
 
 
 def test_a_column_of_reliability_is_left_alone_and_that_is_said(sle: Sle):
-    crowd, said = learn(skilled_table())
+    crowd, said = learn_usual()
     Path("crowd.csv").write_bytes(as_bytes(skilled_table() | {"reliability": [0.5] * 160}))
     run = sle("crowd.csv", "-o", "out.parquet")
     assert run.code == 0, run.err
@@ -344,7 +350,7 @@ def test_of_very_many_labels_votes_are_the_answer(sle: Sle, monkeypatch: pytest.
 def test_learning_that_went_badly_is_told(
     sle: Sle, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], told: str
 ):
-    known = crowd_to_dict(learn(skilled_table())[0])
+    known = crowd_to_dict(learn_usual()[0])
     crowd = crowd_from_json(json.dumps(known | change))
     monkeypatch.setattr("slencodings.trust.learn_from_table.learn_crowd", lambda *_, **__: crowd)
     run = sle("crowd.csv", "-o", "out.csv")

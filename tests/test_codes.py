@@ -1,17 +1,21 @@
-"""Sound pandas tables are read without an engine, and to the same arrays."""
+"""Sound tables of few rows are read without an engine, and to the same arrays."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slencodings import Annotations, from_table
+from slencodings.tables import codes
 from slencodings.tables.codes import read_codes
 from slencodings.tables.roles import Reading
 
@@ -32,7 +36,7 @@ def assert_same(found: Annotations, expected: Annotations) -> None:
 
 
 @given(st.data())
-def test_pandas_tables_are_read_as_engines_read_them(data: st.DataObject) -> None:
+def test_tables_are_read_as_engines_read_them(data: st.DataObject) -> None:
     rows = data.draw(st.integers(2, 12))
 
     def column(values: st.SearchStrategy[Any]) -> list[Any]:
@@ -47,24 +51,32 @@ def test_pandas_tables_are_read_as_engines_read_them(data: st.DataObject) -> Non
         "sure": column(st.integers(1, 5)),
         "skill": column(st.floats(0, 1)),
     }
-    reading = {**NAMED, "confidence": "sure", "confidence_scale": (1, 5), "reliability": "skill"}
-    frame = pd.DataFrame(columns)
+    scale = data.draw(st.sampled_from([(1, 5), None]))
+    reading = {**NAMED, "confidence": "sure", "confidence_scale": scale, "reliability": "skill"}
+    frame, table = pd.DataFrame(columns), pa.table(columns)
     if data.draw(st.booleans()):
         frame = frame.astype({c: object for c in frame if frame[c].dtype == "str"})
-    plain = read_codes(frame, Reading(**reading))
-    if plain is None:
+    found = [read_codes(t, Reading(**reading)) for t in (frame, columns, duckdb.from_arrow(table))]
+    assert len({plain is None for plain in found}) == 1
+    if found[0] is None:
         with pytest.raises(ValueError, match=r"two labels|no annotation has a label"):
-            from_table(columns, **reading)
+            from_table(table, **reading)
     else:
-        assert_same(plain, from_table(columns, **reading))
+        expected = from_table(table, **reading)
+        for plain in found:
+            assert plain is not None
+            assert_same(plain, expected)
 
 
 def test_whole_numbers_far_apart_and_anonymous_crowds_are_coded_too() -> None:
     columns = {"post": [2**60, -5, 2**60], "said": np.asarray([3, 1, 3], dtype=np.uint8)}
     reading = {"item": "post", "label": "said", "uncertainty": 0.25}
-    plain = read_codes(pd.DataFrame(columns), Reading(**reading))
-    assert plain is not None
-    assert_same(plain, from_table(columns, **reading))
+    for table in (pd.DataFrame(columns), columns, duckdb.from_arrow(pa.table(columns))):
+        plain = read_codes(table, Reading(**reading))
+        if plain is None:
+            assert isinstance(table, duckdb.DuckDBPyRelation)  # UTINYINT is left to it.
+        else:
+            assert_same(plain, from_table(pa.table(columns), **reading))
 
 
 SOUND: dict[str, Any] = {
@@ -96,11 +108,52 @@ SOUND: dict[str, Any] = {
         ({}, {"duplicates": "first"}),
         ({}, {"reliability": {"ann": 1.0, "bob": 0.5}}),
         ({}, {"uncertainty": "doubt", "confidence": "doubt"}),
-        ({}, {"confidence": "doubt", "confidence_scale": None}),
+        ({}, {"confidence": "doubt", "confidence_scale": lambda c: 1 - c}),
     ],
 )
 def test_what_has_to_be_looked_at_is_left_to_an_engine(changed: Any, asked: Any) -> None:
     frame = pd.DataFrame(SOUND)
     assert read_codes(frame, Reading(**NAMED, uncertainty="doubt")) is not None
     assert read_codes(pd.DataFrame(SOUND | changed), Reading(**(NAMED | asked))) is None
-    assert read_codes(SOUND, Reading(**NAMED)) is None
+    assert read_codes(pa.table(SOUND), Reading(**NAMED)) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"post": ["p", None, "q"]},
+        {"post": ["p", "p", "q\0"]},
+        {"post": ["p", "p", "\ud800"]},
+        {"post": [1.5, 2.5, 2.5]},
+        {"who": ["ann", None, "ann"]},
+        {"who": [1, None, 1]},
+        {"said": ["no", "no", "no"]},
+        {"said": [True, None, False]},
+        {"said": ["no", "no", "no", "yes"]},
+        {"doubt": [0.0, 2.0, 1.0]},
+        {"doubt": [0.0, None, 1.0]},
+        {"doubt": [0.0, float("inf"), 1.0]},
+        {"doubt": ["0", "0", "1"]},
+        {"said": [], "post": [], "who": [], "doubt": []},
+    ],
+)
+def test_columns_that_have_to_be_looked_at_are_left_to_an_engine(changed: Any) -> None:
+    reading = Reading(**NAMED, confidence="doubt", confidence_scale=(0, 1))
+    assert read_codes(SOUND, reading) is not None
+    assert read_codes(SOUND | changed, reading) is None
+    assert read_codes(SOUND | {"Who": [1, 2, 3]}, reading) is None
+    with suppress(pa.ArrowInvalid, UnicodeEncodeError):
+        assert read_codes(duckdb.from_arrow(pa.table(SOUND | changed)), reading) is None
+
+
+def test_types_of_an_engine_alone_and_more_than_a_few_rows_are_left_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = duckdb.sql("FROM (VALUES ('p', 'ann', 'yes'), ('p', 'bob', 'no')) AS t(post, who, said)")
+    reading = Reading(**NAMED)
+    assert read_codes(rows, reading) is not None
+    assert read_codes(rows.project("post, said, who::ENUM('ann', 'bob') AS who"), reading) is None
+    assert read_codes(rows.project("post, said, 1::HUGEINT AS who"), reading) is None
+    monkeypatch.setattr(codes, "_FEW", 1)
+    assert read_codes(rows, reading) is None
+    assert read_codes({"post": ["p"] * 2, "said": [1, 2], "who": [1, 2]}, reading) is None

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +17,7 @@ from slencodings import aggregate, metrics
 from slencodings.datasets import digits_crowd
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
-from slencodings.evaluation import Comparison, compare, methods, predictors
+from slencodings.evaluation import Comparison, compare, methods
 from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.measure import Resampled
@@ -23,6 +25,7 @@ from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
 from slencodings.trust import learn_crowd
+from slencodings.trust.habits import Seen, learn_habits
 
 # Those that follow a summit by small steps end a little elsewhere if sums are rounded otherwise.
 NEARLY = {"GLAD": 1e-4, "SLE, GLAD": 1e-4}
@@ -49,6 +52,20 @@ def all_methods(seed=0, soft=False):
 NAMES = list(all_methods()[1])
 
 
+@cache
+def learner_of(soft):
+    """The crowd and what all methods share of it, once for all tests that only read."""
+    a, known = all_methods(soft=soft)
+    return a, known, Learner(a)
+
+
+@cache
+def fitted(name, soft):
+    """The crowd and a method that has learned from it."""
+    a, known, learner = learner_of(soft)
+    return a, known[name](learner)
+
+
 def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
     rng = np.random.default_rng(0)
     assert len(NAMES) == 25
@@ -64,8 +81,7 @@ def test_every_method_is_offered_where_the_crowd_has_what_it_needs():
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_annotation_is_used_to_predict_itself(name, soft):
-    a, known = all_methods(soft=soft)
-    fit = known[name](Learner(a))
+    a, fit = fitted(name, soft)
     shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items))[a.item] > 1)
     before, moved = fit.reader.predict(a), False
     for q in shared[::7]:
@@ -82,8 +98,8 @@ def test_no_annotation_is_used_to_predict_itself(name, soft):
     "name", [n for n in NAMES if n.startswith("SLE") or n in ("soft votes", "CrowdTruth")]
 )
 def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
-    a, known = all_methods(soft=soft)
-    reader = known[name](Learner(a)).reader
+    a, fit = fitted(name, soft)
+    reader = fit.reader
     assert isinstance(reader, Counts)
     predicted, w = reader.predict(a), reader.weight(a)
     for q in range(0, len(a.item), 17):
@@ -97,10 +113,9 @@ def test_counts_are_what_fusing_without_the_annotation_gives(name, soft):
 
 
 def test_the_weights_are_those_of_the_targets():
-    c, known = all_methods()
     for name in NAMES:
         if name.startswith("SLE"):
-            fit = known[name](Learner(c))
+            c, fit = fitted(name, False)
             reader = fit.reader
             assert isinstance(reader, Counts)
             E = c.sums(reader.weight(c))
@@ -175,9 +190,10 @@ def test_habits_come_back_from_a_crowd_that_has_them():
 
 
 def test_what_nobody_expected_teaches_no_habit():
-    a = make([0], [0], [1], K=2)
-    habits = predictors._habits(np.asarray([[1.0, 0.0]]), a, np.zeros(1, int), 1, np.eye(2), 1.0)
-    np.testing.assert_array_equal(habits[0], np.eye(2))
+    a, predicted = make([0], [0], [1], K=2), np.asarray([[1.0, 0.0]])
+    np.testing.assert_array_equal(own_habits(predicted, a, np.eye(2))[0], np.eye(2))
+    seen = Seen.of([predicted], a.y, np.ones(1))
+    np.testing.assert_array_equal(learn_habits(np.eye(2), seen, 1e-4), np.eye(2))
 
 
 def test_scores_are_those_of_the_metrics_module():
@@ -241,15 +257,30 @@ def test_methods_learn_nothing_from_the_items_they_are_scored_on(monkeypatch):
         assert held_out <= shared, f
 
 
-@pytest.mark.parametrize("name", ["crowdtruth", "dawid_skene", "mace", "glad", "pairwise_kappa"])
-def test_each_model_is_fitted_once_a_fold_and_once_to_everything(name, monkeypatch):
-    fitted = []
-    fit = getattr(methods.aggregate, name)
-    monkeypatch.setattr(methods.aggregate, name, lambda a, **how: fitted.append(a) or fit(a, **how))
+FITTED = ["crowdtruth", "dawid_skene", "mace", "glad", "pairwise_kappa"]
+
+
+@pytest.fixture(scope="module")
+def how_often_fitted():
+    """How often one comparison fits each model."""
+    times = Counter()
+
+    def counting(name, fit):
+        return lambda a, **how: times.update([name]) or fit(a, **how)
+
     c = confident(np.random.default_rng(0), N=25, R=130)
     names = [n for n in methods_for(c) if "weighted" not in n and "crowd" not in n]
-    compare(c, methods=names, folds=3, bootstrap=0)
-    assert len(fitted) == 4
+    with pytest.MonkeyPatch.context() as patch:
+        for name in FITTED:
+            fit = getattr(methods.aggregate, name)
+            patch.setattr(methods.aggregate, name, counting(name, fit))
+        compare(c, methods=names, folds=3, bootstrap=0)
+    return times
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_each_model_is_fitted_once_a_fold_and_once_to_everything(how_often_fitted, name):
+    assert how_often_fitted[name] == 4
 
 
 def shares_of_others(a, rate):
@@ -286,14 +317,20 @@ def test_an_annotators_second_word_is_not_among_the_others():
     assert "1 annotation repeats an (item, annotator) pair and is left out" in twice.notes
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_row_order_does_not_matter(name):
+@pytest.fixture(scope="module")
+def in_two_orders():
+    """The rows of all methods by their names, of a crowd and of the same in another order."""
     a = once(all_methods(4)[0])
     p = np.random.default_rng(9).permutation(len(a.item))
-    one, two = (compare(x, methods=[name], bootstrap=5) for x in (a, a.rows(p)))
+    found = [compare(x, folds=2, bootstrap=5) for x in (a, a.rows(p))]
+    return [{row["method"]: row for row in rows_of(each)} for each in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_row_order_does_not_matter(in_two_orders, name):
+    one, two = (rows[name] for rows in in_two_orders)
     for what in ("votes", "own", "joint", "brier"):
-        near = NEARLY.get(name, 1e-9)
-        assert one.rows[0][what] == pytest.approx(two.rows[0][what], abs=near)
+        assert one[what] == pytest.approx(two[what], abs=NEARLY.get(name, 1e-9))
 
 
 def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows():

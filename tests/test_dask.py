@@ -3,12 +3,11 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crowd_files import Roles, assert_same_table
+from dask_process import run_dask
 from strategies import assert_close
 
 from slencodings import discount, encode, fuse, fuse_table, smooth
@@ -26,6 +26,9 @@ from slencodings import discount, encode, fuse, fuse_table, smooth
 distributed = pytest.importorskip("distributed", reason="pip install 'slencodings[tables]'")
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
+
+from distributed.utils import get_mp_context
+
 pytestmark = [
     # JAX, which other tests import, warns whoever starts a process.
     pytest.mark.filterwarnings(r"ignore:os.fork\(\) was called:RuntimeWarning"),
@@ -63,7 +66,20 @@ def until(true: Callable[[], Any], seconds: float = 120) -> None:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def forking() -> Iterator[None]:
+    """Its processes are forked from one that has imported what takes seconds to import.
+
+    That of documents.py, if it runs, is stopped before: Python has one of them, and they differ.
+    """
+    server: Any = forkserver._forkserver
+    server._stop()
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        yield
+    server._stop()
+
+
+@pytest.fixture(scope="module")
+def client(forking: None) -> Iterator[Any]:
     """Two processes of one thread each, started again by Dask when they die."""
     with (
         distributed.LocalCluster(
@@ -204,19 +220,18 @@ def test_files_that_differ_are_refused_by_dask(drift: str, tmp_path: Path) -> No
         fuse_table(dd.read_parquet(tmp_path), **ROLES).compute()
 
 
-def start(folder: Path, name: str, *options: str) -> subprocess.Popen[bytes]:
-    """A process of Dask; its workers are not started again."""
-    place = {"DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT": "1s"}
+def start(folder: Path, name: str, *options: str) -> Any:
+    """A process of Dask's command line; its workers are not started again."""
     at = ["--scheduler-file", str(folder / "at.json"), "--dashboard-address", f"{HERE}:0"]
-    with (folder / f"{name}.log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "dask", name, "--host", HERE, *at, *options],
-            env=os.environ | place,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+    words = [name, "--host", HERE, *at, *options]
+    config = {"distributed.scheduler.no-workers-timeout": "1s"}
+    log = str(folder / f"{name}.log")
+    process = get_mp_context().Process(target=run_dask, args=(words, config, log))
+    process.start()
+    return process
 
 
+@pytest.mark.usefixtures("forking")
 def test_workers_lost_for_good_and_a_lost_scheduler_are_errors(tmp_path: Path) -> None:
     small = {"item": list("abcabcab"), "label": list("xyxyxyxx")}
     gate = Gate(tmp_path, dd.from_pandas(pd.DataFrame(small), npartitions=2, sort=False))
@@ -244,4 +259,4 @@ def test_workers_lost_for_good_and_a_lost_scheduler_are_errors(tmp_path: Path) -
     finally:
         for process in running:
             process.kill()
-            process.wait()
+            process.join()

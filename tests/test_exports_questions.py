@@ -156,7 +156,8 @@ def test_spans_and_free_text_are_refused_and_otherwise_passed_over():
     with pytest.raises(
         ValueError,
         match=r"must have a question with labels to choose from, or a rating; 'ner' is spans, "
-        r"'kind' is spans, 'why' is free text. Spans, free text and rankings cannot be fused",
+        r"'kind' is spans, 'why' is free text. Spans, masks, free text and rankings cannot be "
+        r"fused: make each part, such as a token or a region, an item",
     ):
         read_export([task(1, span, about_a_span, comment)])
     export = read_export([task(1, span, comment, choices("a"))])

@@ -51,6 +51,8 @@ def test_pairs_become_preferences_and_scores(sle: Sle):
         (["--pairwise", "left,right"], "must name three columns"),
         (["--pairwise", "left,right,won"], "there is no column 'won'"),
         (["--pairwise", "left,right,winner", "--into", "s.parquet"], "not for `--pairwise`"),
+        (["--pairwise", "left,right,winner", "--ordered", "a,b"], "value for --ordered: it is not"),
+        (["--pairwise", "left,right,winner", "--labels", "a,b"], "value for --labels: it is not"),
         (["--scores", "s.csv"], "it is for `--pairwise"),
     ],
 )
@@ -89,6 +91,35 @@ def test_an_order_reaches_the_crowd(sle: Sle):
     run = sle("compare", "o.csv", "--label", "stars", "--ordered", "1,2,3", "--labels", "1,2,3")
     assert run.code != 0
     assert "Leave those out" in run.err
+
+
+@pytest.mark.parametrize(
+    ("answers", "order"),
+    [(("10", "9", "2"), ["2", "9", "10"]), (("High", "low", "medium"), ["low", "medium", "High"])],
+)
+def test_the_order_of_numbers_and_of_usual_words_is_found_if_asked(
+    sle: Sle, answers: tuple[str, ...], order: list[str]
+):
+    lines = ["item,annotator,label", *(f"{i},{who},{answers[(i + n) % 3]}" for i in range(6)
+             for n, who in enumerate(("ann", "bo")))]  # fmt: skip
+    asked = ("encode", write("o.csv", *lines), "--weigh", "stated", "-o", "out.csv", "--ordered")
+    run = sle(*asked, "found")
+    assert run.code == 0, run.err
+    assert f"the order of labels: {', '.join(map(repr, order))}" in run.err
+    assert "without an order" not in run.err
+    found = Path("out.csv").read_text()
+    assert [x for x in found.splitlines()[0].split(",") if "belief" in x] == [
+        f"belief_{label}" for label in order
+    ]
+    assert sle(*asked, ",".join(order)).code == 0
+    assert Path("out.csv").read_text() == found
+
+
+def test_an_order_that_names_do_not_tell_is_not_found(sle: Sle):
+    name = write("o.csv", "item,annotator,label", "1,ann,cat", "1,bob,dog", "2,ann,cat")
+    run = sle("encode", name, "--ordered", "found", "-o", "out.csv")
+    assert run.code == 1
+    assert "'cat', 'dog' came. Name all labels from lowest to highest: --ordered LOW" in run.err
 
 
 STARS = ["item,annotator,stars", *(f"{i},{who},{1 + (i + (who == 'cy')) % 3}" for i in range(12)
@@ -214,6 +245,54 @@ def test_hostile_sets_are_refused_or_read_as_they_are(sle: Sle):
     assert chance['1 / say "hi"'] == chance["1 / a,b"] == pytest.approx(0.5)
     assert chance["1 / x / y"] < 0.01
     assert chance["2 / x / y"] > 0.99
+
+
+def test_other_columns_stay_beside_several_labels(sle: Sle):
+    """Groups, times and what is shown of items, as with one label."""
+    lines = ["post,worker,label,item,region,when"]
+    for i in range(9):
+        for n, who in enumerate(("ann", "bo", "cy")):
+            chose, region = "a;b" if (i + n) % 3 else "b", "north" if n else "south"
+            lines.append(f"{i},{who},{chose},x{i},{region},2024-01-{i + 1:02}T0{n}:00:00")
+    asked = (write("m.csv", *lines), "--multi", ";", "--item", "post")
+    run = sle("groups", *asked, "--group", "region", "-o", "rows.json")
+    assert run.code == 0, run.err
+    assert {"north", "south"} <= set(
+        json.dumps(json.loads(Path("rows.json").read_text())).split('"')
+    )
+    run = sle("reliability", *asked, "--time", "when", "-q")
+    assert run.code == 0, run.err
+    assert "Whose answers got worse over time" in run.out
+    run = sle("encode", *asked, "-o", "out.csv", "--weigh", "stated", "-q")
+    assert run.code == 0, run.err
+    assert Path("out.csv").read_text().splitlines()[1].startswith("0 / a,")
+
+
+@pytest.mark.slow
+def test_a_model_of_several_labels_sees_items_and_which_label_is_asked(sle: Sle):
+    pytest.importorskip("torch")
+    rows, features = ["item,annotator,label"], ["item,one,two,four"]
+    for i in range(40):
+        chosen = [name for n, name in enumerate("abc") if i >> n & 1]
+        rows += [f"{i},{who},{';'.join(chosen) or '[]'}" for who in ("ann", "bo")]
+        features.append(f"{i},{i & 1},{i >> 1 & 1},{i >> 2 & 1}")
+    name, X = write("m.csv", *rows), write("X.csv", *features)
+    asked = ("--multi", ";", "--features", X, "--model", "m.safetensors", "-q")
+    run = sle("train", name, *asked, "--epochs", "100", "--predictions", "p.csv")
+    assert run.code == 0, run.err
+    scores = dict(line.split()[:2] for line in run.out.splitlines())
+    assert int(scores["items"]) == 24  # three questions of 8 of the 40 items, held out together
+    assert float(scores["set_exact_match_crowd"]) > 0.9
+    split = [line.split(",") for line in Path("p.csv").read_text().splitlines()[1:]]
+    held = {row[0].split(" / ")[0] for row in split if row[-1] == "test"}
+    assert len(held) == 8
+    assert not held & {row[0].split(" / ")[0] for row in split if row[-1] == "train"}
+    run = sle("evaluate", write("b.csv", rows[0], "1,ann,a", "4,ann,c", "5,bo,a;c"), *asked)
+    assert run.code == 0, run.err  # two of the three labels are asked
+    assert float(dict(line.split()[:2] for line in run.out.splitlines())["set_jaccard_crowd"]) == 1
+    run = sle("evaluate", write("z.csv", rows[0], "1,ann,z", "2,ann,b"), *asked)
+    assert run.code == 1
+    assert "labels the model was trained on, a, b, c; 1 other came, first 'z'" in run.err
 
 
 @pytest.mark.slow

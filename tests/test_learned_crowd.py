@@ -17,8 +17,9 @@ from slencodings.aggregate.shrunk import confusions, crowd_confusion, expected_c
 from slencodings.annotations import Annotations
 from slencodings.opinion import check
 from slencodings.trust import Crowd, learn_crowd
+from slencodings.trust.objective import Objective
 from slencodings.trust.running_sums import Groups
-from slencodings.trust.worth import Learned, Objective, Ridge, Votes
+from slencodings.trust.worth import Learned, Ridge, Votes
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -84,18 +85,22 @@ def unpack(x: np.ndarray) -> Learned:
     return Learned(float(x[0]), x[1:6], x[6:8], float(x[8]), apart)
 
 
-@given(seeds)
-def test_those_before_and_after_in_a_group_are_added_up(seed):
+@given(seeds, st.booleans())
+def test_others_in_a_group_and_those_before_and_after_are_added_up(seed, in_order):
     rng = np.random.default_rng(seed)
-    group, value = rng.integers(0, 4, 15), rng.random((15, 2))
-    before, after = Groups.of(group).before_and_after(value)
-    assert_array_equal(Groups.of(group).before_and_after(value[:, 0])[0], before[:, 0])
-    assert_array_equal(Groups.of(group).after(value), after)
-    assert_allclose(Groups.of(group).others(value), before + after, atol=1e-12)
+    group, value, later = rng.integers(0, 4, 15), rng.random((2, 15)), rng.random((2, 15))
+    group = np.sort(group) if in_order else group
+    groups = Groups.of(group)
+    others, before = groups.others_and_before(value)
+    assert_array_equal(groups.others_and_before(value[0])[:, None], [others[:1], before[:1]])
+    felt = groups.others_and_after(value, later)
     for q in range(15):
         same = group == group[q]
-        assert_allclose(before[q], value[:q][same[:q]].sum(axis=0), atol=1e-12)
-        assert_allclose(after[q], value[q + 1 :][same[q + 1 :]].sum(axis=0), atol=1e-12)
+        same[q] = False
+        assert_allclose(others[:, q], value[:, same].sum(axis=1), atol=1e-12)
+        assert_allclose(before[:, q], value[:, :q][:, same[:q]].sum(axis=1), atol=1e-12)
+        after = later[:, q:][:, same[q:]].sum(axis=1)
+        assert_allclose(felt[:, q], others[:, q] + after, atol=1e-12)
 
 
 @given(seeds, st.booleans(), st.booleans())
@@ -125,14 +130,14 @@ def test_every_vote_is_predicted_from_all_others_and_from_those_before(seed, sof
             )
             P = (v.base_rate[k] + (1 - m) * E + m * S * say[b]) / (1 + S)
             expected[q] -= v.share[b] * np.log(P) / 2
-    losses = Objective.of(v, meaning=meaning).losses(at)
+    losses = Objective.of(v).losses(at)
     assert_allclose(losses, expected, rtol=1e-9, atol=1e-9)
 
 
 @given(seeds, st.booleans(), st.booleans())
 def test_the_gradient_is_that_of_finite_differences(seed, soft, meaning):
     rng = np.random.default_rng(seed)
-    objective = Objective.of(some_votes(rng, soft=soft), meaning=meaning)
+    objective = Objective.of(some_votes(rng, soft=soft))
     at = some_parameters(rng, meaning=meaning)
     ridge = Ridge(0.5, 0.2, 0.3, 0.4, 0.6)
     x, h = pack(at), 1e-6
@@ -147,7 +152,7 @@ def test_the_gradient_is_that_of_finite_differences(seed, soft, meaning):
 def test_the_mean_loss_is_that_of_the_votes_that_are_scored(seed, soft):
     rng = np.random.default_rng(seed)
     v, at = some_votes(rng, soft=soft), some_parameters(rng)
-    objective = Objective.of(v, meaning=False)
+    objective = Objective.of(v)
     loss = objective(at, Ridge(0, 0, 0, 0, 0))[0]
     assert_allclose(loss, v.scored @ objective.losses(at) / max(v.scored.sum(), 1), atol=1e-12)
 

@@ -231,6 +231,16 @@ def test_held_out_loss_of_certain_annotations():
     np.testing.assert_allclose(alone, [-math.log(0.25), math.inf, math.inf])
 
 
+def test_held_out_loss_averages_what_certain_annotations_say_in_parts():
+    y = [[0.8, 0.2], [0.4, 0.6], [1.0, 0.0]]
+    loss = held_out_log_loss([0, 0, 0], y, [1.0, 1.0, 0.5], each=True)
+    expected = [
+        -0.8 * math.log(0.4) - 0.2 * math.log(0.6),
+        -0.4 * math.log(0.8) - 0.6 * math.log(0.2),
+    ]
+    np.testing.assert_allclose(loss, [*expected, -math.log(0.6)])
+
+
 @given(seeds)
 def test_held_out_loss_ignores_row_order_and_names(rng):
     R, K = 20, 3
@@ -314,6 +324,16 @@ def test_a_certain_label_may_be_a_hair_above_one():
     hair = np.asarray([[0.95, 0.05], [1 + 2**-52, 0.0]])
     assert calibration_error([[1, 0], [0, 1]], hair) == pytest.approx((1 - 0.05) / 2)
     np.testing.assert_array_equal(cross_entropy([[1, 0]], hair[1:]), [0])
+
+
+@given(seeds, st.integers(2, 4))
+def test_items_may_stand_in_any_shape(rng, K):
+    p, q = distributions(rng, 3, 5, K=K), distributions(rng, 3, 5, K=K)
+    flat = p.reshape(-1, K), q.reshape(-1, K)
+    for metric in (calibration_error, entropy_similarity, entropy_correlation, macro_f1):
+        np.testing.assert_allclose(metric(p, q), metric(*flat), atol=1e-15)
+    for metric in (brier, cross_entropy, jsd, shares_right):
+        np.testing.assert_array_equal(metric(p, q), metric(*flat).reshape(3, 5))
 
 
 def test_scores_of_nothing_are_nan():

@@ -344,6 +344,19 @@ def test_gains_are_differences_of_losses_and_leaving_one_of_two_out_leaves_the_o
     assert_allclose(dice.given_others.gain, good.alone.votes - described.together.votes)
 
 
+def test_a_panel_with_some_models_takes_what_was_chosen_for_all_of_them():
+    crowd = simulated_panel(40, judges={"good": 0.9, "dice": 0.3}, rng=1)
+    held = hold_out(crowd.annotations, crowd.people, folds=2)
+    every = held.learn(held.judges, lambda: None)
+    for like, one in zip(every, held.learn(held.judges[:1], lambda: None, every), strict=True):
+        assert like.model is not None
+        assert one.model is not None
+        assert one.ridge == like.ridge
+        assert one.model.shrinking == like.model.shrinking
+        assert one.model.correlation == like.model.correlation
+        assert (one.through_truth > 0) == (like.through_truth > 0)
+
+
 def test_the_path_takes_what_gains_most_for_its_price_and_stops(described: Panel):
     assert [step.judge for step in described.path][:2] == [None, "good"]
     assert [step.cost for step in described.path][:2] == [0, 2]

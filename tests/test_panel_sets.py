@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from running import Sle
 
-from benchmarks.panels import SETS, read_set, same, write_set
+from benchmarks.panels import SETS, asked_table, kept, read_set, same, write_set
 from slencodings import from_table, panel
 
 
@@ -54,3 +54,12 @@ def test_a_published_panel_is_the_same_from_a_shell(
     assert same(found, written)
     written["rows"][0]["votes"] += 1e-3
     assert not same(found, written)
+
+
+def test_the_document_has_the_rows_that_were_kept_and_models_never_make_it_worse():
+    rows = kept()
+    assert set(rows) == set(SETS)
+    page = (Path(__file__).parents[1] / "docs" / "panels.md").read_text(encoding="utf-8")
+    table = page.split("<!-- asked -->\n")[1].split("\n<!-- end of asked -->")[0]
+    assert table == asked_table(rows[name] for name in SETS)
+    assert all(row.together <= row.alone for row in rows.values())

@@ -107,10 +107,11 @@ def test_what_is_said_of_a_fold_has_no_part_in_its_weights(folds):
     assert moved, "the weights of other folds do depend on it"
 
 
-def test_a_fold_goes_on_from_learners_that_have_not_seen_it():
+@pytest.mark.parametrize("is_pooled", [True, False])
+def test_a_fold_goes_on_from_learners_that_have_not_seen_it(is_pooled):
     a = opinionated(2)
     fold = _deal(a, 5, np.random.default_rng(0))
-    candidates = {"MACE": methods_for(a)["MACE"]}
+    candidates = {"MACE": methods_for(a)["MACE"]} if is_pooled else {}
     chosen = choose_by_fold(candidates, HeldOut(a, halves(a, np.random.default_rng(0))), fold)
     for f, learner in enumerate(chosen.learners):
         assert learner is not None
@@ -119,6 +120,16 @@ def test_a_fold_goes_on_from_learners_that_have_not_seen_it():
         cold, warm = Learner(train).mace, Learner(train, like=learner).mace
         assert len(warm.details["log_likelihood"]) == 1
         np.testing.assert_allclose(warm.probability, cold.probability, atol=0.02)
+
+
+def test_what_is_learned_for_a_row_is_the_same_whether_or_not_others_are_pooled():
+    a, names = opinionated(3, N=40), ["MACE", "learned crowd"]
+    alone = compare(a, methods=names, bootstrap=5).rows
+    pooled_too = {
+        row["method"]: row for row in compare(a, methods=[*names, NAME], bootstrap=5).rows
+    }
+    for row in alone:
+        assert row["votes"] == pooled_too[row["method"]]["votes"]
 
 
 def test_every_fold_is_left_out_with_another_one():

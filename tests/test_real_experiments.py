@@ -3,6 +3,7 @@
 import pickle
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from strategies import present
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+# Looked for, not imported: every process of a run collects this file, and one runs it.
+pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
 
 from fitting import crowd_of, one_thread
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -39,6 +41,8 @@ PAIRS = list(zip(TEXTS, reversed(TEXTS), strict=True))
 
 def tiny_encoder(*, mean=True, seed=0):
     """A BERT of three layers with random weights, and a tokenizer of thirteen words."""
+    import transformers
+
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
     vocab = {word: i for i, word in enumerate(special + WORDS)}
     tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="[UNK]"))
@@ -139,6 +143,10 @@ def test_images_are_moved_in_training_and_stay_put_in_prediction():
     assert torch.equal(moved.sum((1, 2, 3)), x.sum((1, 2, 3)))  # nothing was cut off
     assert len({tuple(image[0].nonzero()[0].tolist()) for image in moved}) > 4
     assert augment.eval()(x) is x
+    still, usual = networks.resnet32a(augment=False), networks.resnet32a()
+    assert torch.equal(still[0].train()(x), x)
+    assert not torch.equal(usual[0].train()(x), x)
+    assert list(still.state_dict()) == list(usual.state_dict())
 
 
 @pytest.mark.parametrize("said", [TEXTS, PAIRS], ids=["texts", "pairs"])
@@ -373,7 +381,7 @@ def test_nothing_about_test_items_reaches_training(method, monkeypatch):
 @pytest.mark.parametrize("method", real.METHODS)
 def test_every_method_yields_all_its_rows_and_the_same_for_the_same_seed(method, monkeypatch):
     data = tiny_data(silent=4)
-    monkeypatch.setattr(real, "_loaded", lambda _, *, quick, layers: data)
+    monkeypatch.setattr(real, "_loaded", lambda _, **__: data)
     setting = "uds" if method in real.SOURCES else "rte"
     plans, encoders = {setting: sets.PLANS[setting]}, {setting: "linear"}
     job: Any = real.jobs(plans, encoders, [method], seeds=1, quick=True)[0] | {"seed": 3}
@@ -471,7 +479,7 @@ def test_the_data_sets_are_read(dataset, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("kl", [True, False])
-@pytest.mark.parametrize("plan", [*sets.PLANS.values(), sets.Plan(None, 3, 16, 2e-5, False)])
+@pytest.mark.parametrize("plan", [*sets.PLANS.values(), sets.Plan(None, 3, 16, 2e-5, False, False)])
 def test_a_plan_is_read_as_it_was_written(plan, kl):
     expected = plan if kl else plan._replace(normalize=True)
     assert sets.read_plan(plan.in_words(kl=kl)) == expected
@@ -518,6 +526,25 @@ def test_rows_of_another_plan_are_measured_and_kept_beside(monkeypatch, tmp_path
     assert {plan for _, plan in trained} == {sets.Plan(None, 3, 16, 2e-5)}
     assert rows.group_by("method", "plan").len().height == 5
     assert tiny_runs(monkeypatch, path, *words, "--layers", "0", "--kept")[0] == []
+
+
+def test_images_as_they_are_are_another_plan_and_reach_the_network(monkeypatch, tmp_path):
+    path, words = tmp_path / "r.parquet", ("--dataset", "cifar10s", "--methods", "CE")
+    plain = sets.PLANS["cifar10s"]._replace(augment=False)
+    assert tiny_runs(monkeypatch, path, *words)[0] == [("CE", sets.PLANS["cifar10s"])]
+    trained, rows = tiny_runs(monkeypatch, path, *words, "--no-augment")
+    assert trained == [("CE", plain)]
+    assert rows["plan"].n_unique() == 2
+    monkeypatch.undo()
+    pictures = tiny_data()._replace(X=np.zeros((40, 32, 32, 3), dtype=np.uint8))
+    monkeypatch.setattr(sets, "_images", lambda _: pictures._replace(encoder=sets.IMAGE_NETWORK))
+    monkeypatch.setattr(real, "scores", lambda data, *_: {"first": kinds.append(data.network()[0])})
+    kinds: list[Any] = []
+    for plan in (plain, sets.PLANS["cifar10s"]):
+        jobs = real.jobs({"cifar10s": plan}, {"cifar10s": sets.IMAGE_NETWORK}, ["CE"], seeds=1)
+        list(real.rows(**jobs[0]))
+    real._loaded.cache_clear()
+    assert [type(kind) for kind in kinds] == [nn.Identity, networks.Augment]
 
 
 def test_images_of_every_kind_are_written_into_the_document(monkeypatch, tmp_path):

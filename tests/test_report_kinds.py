@@ -237,5 +237,10 @@ def test_the_confidence_of_models_is_told_by_what_it_is_read_from(sle: Sle, tmp_
     assert re.search(r"llama confidence 40 0\.72 0\.75 -0\.0\d \(.*?\) 1\.00", text)
     assert re.search(r"gpt token confidence 40 0\.60 0\.50 \+0\.10", text)
     assert "llama token confidence" not in text
+    assert "Nobody said how sure" not in text
+    # gpt is nearer to the other person on no item and as near on half: not inferior by .2 to none.
+    assert "By the alternative annotator test no model may stand in for a person, of 2" in text
     assert sle("report", path, "-o", page, "--missing", "drop").code == 0
-    assert "Confidence of models" not in words(page.read_text())
+    text = words(page.read_text())
+    assert "Confidence of models" not in text
+    assert "alternative annotator test" not in text  # nobody said who is a person

@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
@@ -121,6 +122,23 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert "numpy==2.0" in made
     assert any(line.startswith("dask[dataframe,distributed]==") for line in made)
     assert all("==" in line and ">" not in line and "slencodings" not in line for line in made)
+
+
+def test_an_install_brings_what_is_asked_for_in_turn_and_sizes_name_every_extra():
+    needed = script("needed.py")
+    base = needed.needed(needed.requirements())
+    assert {"numpy", "duckdb", "typer", "rich"} <= base.keys()  # typer asks for rich
+    assert not base.keys() & {"pandas", "torch", "pytest"}
+    drawn = needed.needed(needed.requirements(["demo"]))  # which asks for slencodings[report]
+    assert {"scikit-learn", "vl-convert-python"} <= drawn.keys()
+    assert base.keys() < drawn.keys()
+    assert 1 < needed.megabytes([base["typer"]]) < needed.megabytes(base.values())
+    project = tomllib.loads(needed.PROJECT.read_text())["project"]
+    extras = project["optional-dependencies"].keys() - needed.OWN
+    (head,) = re.findall(
+        r"^\| base \|.*$", (ROOT / "docs" / "benchmarks.md").read_text(), re.MULTILINE
+    )
+    assert set(head.strip("| ").split(" | ")) == {"base", "all", *extras}
 
 
 def test_the_list_of_what_is_installed_is_sorted_and_has_numpy_once():

@@ -85,9 +85,9 @@ def test_texts_are_seen_by_an_encoder_that_is_not_trained(name, monkeypatch, tmp
     monkeypatch.setattr(sets, "raw_texts", lambda _: data)
     monkeypatch.setattr(sets, "CACHE", tmp_path)
     monkeypatch.setattr(texts, "load_encoder", tiny_encoder)
-    rounds._features.cache_clear()
+    rounds.sentence_features.cache_clear()
     found = rounds.sentences(name, 0)
-    rounds._features.cache_clear()
+    rounds.sentence_features.cache_clear()
     # Beside the whole of the text, the word that is asked about.
     size = tiny_encoder().model.config.hidden_size
     assert found.X.shape == (len(TEXTS), 2 * size if name == "uds" else size)

@@ -1,12 +1,13 @@
 """In which order opinions are written: that of items where they are few or asked to be."""
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 from running import Sle
 
-from slencodings.files import job
+from slencodings.files import encode
 from slencodings.files.encode import encode_file
 from slencodings.files.write import WRITERS, workspace, writing
 from slencodings.tables.fuse import Fusing
@@ -38,7 +39,7 @@ def test_few_rows_are_written_in_order_and_many_only_if_asked(
     target = shuffled.with_name("out.parquet")
     found: dict[tuple[int, bool | None], list[int]] = {}
     for most, sort in [(ITEMS, None), (ITEMS - 1, None), (ITEMS - 1, True), (ITEMS, False)]:
-        monkeypatch.setattr(job, "MOST_ROWS_TO_SORT", most)
+        monkeypatch.setattr(encode, "MOST_ROWS_TO_SORT", most)
         about = encode_file(str(shuffled), str(target), fusing=STATED, sort=sort)
         assert about["written"] == ITEMS
         found[most, sort] = items_of(target)
@@ -78,3 +79,20 @@ def test_sort_is_an_option_of_the_command_and_of_opinions_in_files(sle: Sle, tmp
     run = sle("encode", str(crowd), "-o", "p.csv", "--pairwise", "item,annotator,label", "--sort")
     assert run.code == 2
     assert "it is not for `--pairwise`" in " ".join(run.err.split())
+
+
+@pytest.mark.parametrize(
+    "where", [{"into": "store.parquet"}, {"partition_by": ["item"]}, {"source": "store.parquet"}]
+)
+def test_what_is_always_in_order_is_not_asked_to_be_without(
+    where: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("crowd.csv").write_text("item,annotator,label\na,ann,x\nb,bob,y\n", encoding="utf-8")
+    encode_file("crowd.csv", into="store.parquet", fusing=STATED)
+    how: dict[str, Any] = {"source": "crowd.csv", "target": "out", "fusing": STATED, "again": True}
+    how |= where if "partition_by" in where else {"target": "out.csv"} | where
+    with pytest.raises(ValueError, match=r"in the order of items; sort=False came\. Leave it out"):
+        encode_file(**how, sort=False)
+    assert not Path(how["target"]).exists()
+    assert encode_file(**how, sort=True)["written"] == 2

@@ -367,3 +367,28 @@ def test_impossible_labels_cost_nothing_and_pull_at_nothing():
     loss.backward()
     assert loss == 0
     assert_close(b.grad, torch.tensor([[-1.0, 0.0]]))
+
+
+def test_nothing_leaves_the_device_of_the_prediction(monkeypatch):
+    # The device that holds no values refuses to meet tensors of another, as a GPU does; values
+    # cannot be looked at there, so that they are not checked, as in compiled code.
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    logits = torch.zeros(4, 4, device="meta", requires_grad=True)
+    said = opinion_from_logits(logits)
+    target = Opinion(*(x.detach() for x in said))
+    shares, code = torch.ones(4, 3, device="meta"), torch.zeros(4, device="meta", dtype=torch.long)
+    losses = [
+        kl_loss(said, target),
+        kl_loss(said, target, direction="forward"),
+        out_of_distribution_loss(said),
+        soft_cross_entropy(said, shares),
+        soft_cross_entropy(said, code),
+        soft_kl(said, shares),
+        mtlsl_loss(logits[:, :3], logits[:, 1:], code, shares),
+        vote_loss(said, shares),
+    ]
+    torch.stack(losses).sum().backward()
+    assert logits.grad is not None
+    assert {logits.grad.device.type, *(loss.device.type for loss in losses)} == {"meta"}
+    with pytest.raises(RuntimeError, match="device"):
+        vote_loss(said, torch.ones(4, 3))

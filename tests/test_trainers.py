@@ -2,30 +2,26 @@
 
 import os
 import socket
-import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from documents import run_block
 
 import slencodings as sle
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 torch = pytest.importorskip("torch", reason="needs the extra `torch`")
-transformers = pytest.importorskip("transformers", reason="needs the extra `trainers`")
-pytest.importorskip("accelerate", reason="needs the extra `trainers`")
+# Looked for, not imported: every process of a run collects this file, and one runs it.
+pytestmark = pytest.mark.skipif(
+    not (find_spec("transformers") and find_spec("accelerate")),
+    reason="needs the extra `trainers`",
+)
 
 from safetensors.torch import load_file
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Trainer,
-    TrainingArguments,
-    ViTConfig,
-    ViTForImageClassification,
-)
 
 from slencodings.torch import kl_loss, opinion_from_logits, soft_cross_entropy, vote_loss
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
@@ -65,21 +61,29 @@ def images(n=96, seed=0):
 
 
 def text_model(dropout=0.0):
+    import transformers
+
     torch.manual_seed(0)
     rates = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
-    return BertForSequenceClassification(
-        BertConfig(vocab_size=20, max_position_embeddings=8, **CLASSES, **rates, **SIZES)
+    return transformers.BertForSequenceClassification(
+        transformers.BertConfig(
+            vocab_size=20, max_position_embeddings=8, **CLASSES, **rates, **SIZES
+        )
     )
 
 
 def image_model(dropout=0.0):
+    import transformers
+
     torch.manual_seed(0)
     shape = {"image_size": 8, "patch_size": 4, "num_channels": 1}
-    config = ViTConfig(**CLASSES, hidden_dropout_prob=dropout, **shape, **SIZES)
-    return ViTForImageClassification(config)
+    config = transformers.ViTConfig(**CLASSES, hidden_dropout_prob=dropout, **shape, **SIZES)
+    return transformers.ViTForImageClassification(config)
 
 
 def trainer_for(model, data, folder, **how):
+    import transformers
+
     settings = {
         "use_cpu": True,
         "report_to": [],
@@ -91,9 +95,9 @@ def trainer_for(model, data, folder, **how):
         "per_device_train_batch_size": 8,
         **how,
     }
-    return Trainer(
+    return transformers.Trainer(
         model=model,
-        args=TrainingArguments(str(folder), **settings),
+        args=transformers.TrainingArguments(str(folder), **settings),
         train_dataset=data,
         eval_dataset=data,
         compute_loss_func=opinion_loss(),
@@ -329,14 +333,11 @@ def test_small_batches_added_up_equal_large_ones(tmp_path):
 
 
 def test_two_processes_give_what_one_gives(tmp_path):
-    run = subprocess.run(
-        [sys.executable, __file__, str(tmp_path)],
-        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    words = [__file__, str(tmp_path)]
+    run = run_block(
+        f"import runpy, sys; sys.argv = {words}; runpy.run_path(sys.argv[0], None, '__main__')"
     )
-    assert run.returncode == 0, run.stderr
+    assert run.code == 0, run.err
     one = train_plainly(tmp_path)
     start = weights(text_model())
     moved = max(float((x - start[n]).abs().max()) for n, x in weights(one.model).items())
@@ -344,7 +345,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
     assert_same_weights(load_file(tmp_path / "model.safetensors"), weights(one.model), atol=1e-5)
     alone, together = (
         one.evaluate(),
-        dict(line.split("=") for line in run.stdout.split() if line.startswith("eval_")),
+        dict(line.split("=") for line in run.out.split() if line.startswith("eval_")),
     )
     for name in ("eval_loss", "eval_accuracy", "eval_jsd"):
         assert float(together[name]) == pytest.approx(alone[name], abs=1e-5)
@@ -357,7 +358,8 @@ def become_one_of_two():
     child = os.fork()
     rank = {"RANK": str(int(child == 0)), "LOCAL_RANK": str(int(child == 0))}
     sizes = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
-    os.environ |= rank | sizes | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    os.environ |= rank | sizes | place
     return child
 
 

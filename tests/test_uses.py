@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from fitting import crowd_of, one_thread, rows
 
-from experiments import tables, uses
+from experiments import guesses, rounds, tables, uses
 from experiments.rows import FOLDER, read
 from slencodings import metrics
 from slencodings.evaluation import coverage
@@ -23,20 +23,22 @@ def problem():
 
 @pytest.mark.parametrize("method", uses.METHODS)
 def test_every_method_says_how_probable_labels_are_and_some_how_unsure_they_are(
-    method, monkeypatch
+    method,
 ):
-    monkeypatch.setitem(uses.PLANS, "digits", uses.PLANS["digits"]._replace(max_epochs=2))
     X, y, crowd = problem()
-    guess = uses.learn(method, X[:40], crowd.of_items(np.arange(40)), X[40:], 0)
+    guess = uses.learn(
+        method, X[:40], crowd.of_items(np.arange(40)), X[40:], 0, rounds.Plan(2, 0.01)
+    )
     np.testing.assert_allclose(guess.probability.sum(axis=1), 1, atol=1e-6)
     assert (guess.doubt is not None) == (method in uses.DOUBTING)
     assert np.all(guess.spread > 0) == (method in uses.DOUBTING)
-    found = uses.scores(guess, crowd.of_items(np.arange(40, 60)), gold=y[40:])
-    strange = uses.scores(guess, crowd, strange=y[40:] == 2)
-    ways = {f"{what} by {way}" for what in ("errors", "strange") for way in tables.WAYS}
+    found = guesses.scores(guess, crowd.of_items(np.arange(40, 60)), y[40:])
+    strange = guesses.scores_of_strange(guess, y[40:] == 2)
+    kinds = ("errors", "risk", "strange")
+    ways = {f"{what} by {way}" for what in kinds for way in tables.WAYS}
     wanted = {metric for metric, *_ in tables.USES} | ways | {"doubt"}
     if guess.doubt is None:
-        wanted -= ways - {"errors by probability", "strange by probability"} | {"doubt"}
+        wanted -= ways - {f"{what} by probability" for what in kinds} | {"doubt"}
     assert found.keys() | strange.keys() == wanted
 
 
@@ -45,8 +47,8 @@ def test_scores_are_those_of_their_definitions():
     doubt, spread = np.asarray([0.1, 0.4, 0.3]), np.asarray([0.05, 0.2, 0.15])
     crowd = crowd_of(np.asarray([0, 1, 2]), per_item=3)
     told = np.asarray([0.0, 0.1, 0.7])
-    guess = uses.Guess(P, doubt, spread, told)
-    found = uses.scores(guess, crowd, gold=np.asarray([0, 1, 2]))
+    guess = guesses.Guess(P, doubt, spread, told)
+    found = guesses.scores(guess, crowd, np.asarray([0, 1, 2]))
     assert found["accuracy"] == pytest.approx(2 / 3)
     assert found["votes"] == pytest.approx(-np.log(P[crowd.item, crowd.y]).mean())
     assert found["errors by doubt"] == 0.5  # one error, between the two others
@@ -56,20 +58,66 @@ def test_scores_are_those_of_their_definitions():
     assert found["doubt"] == pytest.approx(0.8 / 3)
     votes = crowd.sums().astype(int)
     assert found["coverage of 90 %"] == coverage(votes, P, spread, levels=(0.9,))[0]
-    strange = uses.scores(guess, crowd, strange=np.asarray([False, True, True]))
+    strange = guesses.scores_of_strange(guess, np.asarray([False, True, True]))
     assert strange.pop("strange by noise") == 0.5
     assert set(strange.values()) == {1}
 
 
+def test_risk_is_the_share_of_errors_among_the_surer_whatever_their_number():
+    wrong, doubt = np.asarray([True, False, False, True]), np.asarray([0.9, 0.1, 0.2, 0.5])
+    assert guesses.risk(wrong, doubt) == pytest.approx((0 + 0 + 1 / 3 + 2 / 4) / 4)
+    assert guesses.risk(wrong, -doubt) == pytest.approx((1 + 2 / 2 + 2 / 3 + 2 / 4) / 4)
+    # Of an order by chance it is the share of errors.
+    rng = np.random.default_rng(0)
+    wrong = rng.random(20_000) < 0.3
+    assert guesses.risk(wrong, rng.random(20_000)) == pytest.approx(0.3, abs=0.03)
+
+
+def test_items_without_a_gold_label_count_for_votes_alone():
+    P = np.asarray([[0.8, 0.2], [0.3, 0.7], [0.6, 0.4]])
+    guess = guesses.Guess(P, None, np.zeros(3))
+    crowd = crowd_of(np.asarray([0, 0, 1]), per_item=3, K=2)
+    found = guesses.scores(guess, crowd, np.asarray([0, 0, -1]))
+    assert found["accuracy"] == 0.5
+    assert found["risk by probability"] == 0.25
+    assert found["votes"] == pytest.approx(-np.log(P[crowd.item, crowd.y]).mean())
+
+
+@pytest.mark.parametrize("gold", [True, False], ids=["gold", "votes"])
+def test_texts_of_another_crowd_are_strange(gold, monkeypatch):
+    X, y, crowd = problem()
+    vectors = {
+        "convabuse": (X, crowd, y if gold else np.full(60, -1)),
+        "rte": (X[:5] + 9, crowd, y),
+    }
+    for module in (rounds, uses):
+        monkeypatch.setattr(module, "sentence_features", vectors.__getitem__)
+    case = uses.texts("convabuse", 0)
+    assert len(case.X) == 48
+    assert case.strange is not None
+    assert case.strange.tolist() == [False] * 12 + [True] * 5
+    assert np.all(case.new[12:] > X.max())
+    votes, label = case.asked.sums(), case.gold
+    assert label is not None
+    for row, found in zip(votes, label, strict=True):
+        alone = np.sum(row == row.max()) == 1
+        assert gold or found == (row.argmax() if alone else -1)
+    monkeypatch.setitem(uses.PLANS, "convabuse", rounds.Plan(1, 0.01))
+    found = {row["metric"] for row in uses.rows("uses", "convabuse", "SLE as stated", 0)}
+    ways = {f"{what} by {way}" for what in ("errors", "risk", "strange") for way in tables.WAYS}
+    assert found >= ways | {"votes", "coverage of 90 %"}
+    assert "doubt foreseen" not in found
+
+
 def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_variance():
     one = np.asarray([[0.7, 0.3]])
-    same = uses.together(np.stack([one] * 5))
+    same = guesses.together(np.stack([one] * 5))
     assert same.doubt is not None
     np.testing.assert_allclose(same.doubt, 0, atol=1e-12)
     np.testing.assert_allclose(same.spread, 0, atol=1e-12)
     # Many draws from a Dirichlet have its concentration.
     drawn = np.random.default_rng(0).dirichlet([4.0, 2.0, 2.0], (1_000, 1))
-    found = uses.together(drawn)
+    found = guesses.together(drawn)
     assert found.doubt is not None
     np.testing.assert_allclose(1 / found.spread, 8, rtol=0.1)
     entropy = metrics.cross_entropy(found.probability, found.probability)
@@ -78,7 +126,7 @@ def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_v
 
 def test_information_is_what_knowing_the_probabilities_would_tell():
     P, spread = np.asarray([[0.6, 0.3, 0.1], [0.5, 0.25, 0.25]]), np.asarray([0.1, 2.0])
-    told = uses.information(P, spread)
+    told = guesses.information(P, spread)
     rng = np.random.default_rng(0)
     for p, s, found in zip(P, spread, told, strict=True):
         drawn = rng.dirichlet(p / s, 100_000)
@@ -86,13 +134,13 @@ def test_information_is_what_knowing_the_probabilities_would_tell():
         entropy = -np.sum(p * np.log(p))
         assert found == pytest.approx(entropy - noise, abs=0.01)
     # Nothing is left to know of a Dirichlet with endless counts.
-    assert uses.information(P, np.full(2, 1e-9)) == pytest.approx(0, abs=1e-6)
+    assert guesses.information(P, np.full(2, 1e-9)) == pytest.approx(0, abs=1e-6)
 
 
 def test_a_method_of_another_name_is_refused():
     X, _, crowd = problem()
     with pytest.raises(ValueError, match=r"`method` must be one of CE, .*; 'MV' came"):
-        uses.learn("MV", X, crowd, X, 0)
+        uses.learn("MV", X, crowd, X, 0, rounds.Plan(1, 0.01))
 
 
 def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch):
@@ -101,10 +149,10 @@ def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch)
     assert len({tuple(job.values()) for job in jobs}) == len(jobs)
     asked = []
 
-    def learn(method, X, crowd, new, seed):
+    def learn(method, X, crowd, new, seed, plan):
         asked.append((len(X), len(crowd.item) / len(X)))
         each = np.random.default_rng(0).random(len(new))
-        return uses.Guess(np.full((len(new), 10), 0.1), each, each, each)
+        return guesses.Guess(np.full((len(new), 10), 0.1), each, each, each)
 
     monkeypatch.setattr(uses, "learn", learn)
     for setting in ("all digits", "150 items", "20 annotations"):

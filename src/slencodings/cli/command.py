@@ -1,16 +1,21 @@
-"""A verb as a command that typer runs: its own options, and those by which annotations are read."""
+"""A verb as a command that typer runs: its own options, and those by which annotations are read.
+
+And what is typed after them as values: words, prices, the ends of a scale.
+"""
 
 from __future__ import annotations
 
+import csv
 import inspect
+import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from slencodings.cli import options as o
 from slencodings.cli.help import show_all
-from slencodings.cli.words import scale_of, words
 
 _HELP_ALL = inspect.Parameter(
     "help_all",
@@ -44,7 +49,7 @@ def as_command(
 
         given.pop("help_all")
         typed = {name: given.pop(name) for name in shared}
-        typed["confidence_scale"] = scale_of(typed["confidence_scale"], learned=learned)
+        typed["confidence_scale"] = _ends(typed["confidence_scale"], learned=learned)
         labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
         run(
             reading=Reading(**typed, labels=in_order(labels, ordered), ordered=ordered is not None),
@@ -63,3 +68,40 @@ def parameters(verb: Callable[..., Any]) -> list[inspect.Parameter]:
     # Nobody types a `Reading`, and its module is too heavy to load for a line of help.
     signature = inspect.signature(verb, eval_str=True, locals={"Reading": Any})
     return list(signature.parameters.values())
+
+
+def words(text: str | None) -> list[str] | None:
+    """Words between commas; one that has a comma itself stands in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True)) if text else None
+
+
+def prices(text: str) -> dict[str, float]:
+    """What annotations cost, by name: from a file, or as NAME=PRICE,... was typed."""
+    if Path(text).is_file():
+        from slencodings.files.costs import read_costs
+
+        return read_costs(text)
+    found: dict[str, float] = {}
+    for word in words(text) or [""]:
+        name, equals, price = word.rpartition("=")
+        if not equals or not re.fullmatch(r" *\d*\.?\d+(e-?\d+)? *", price):
+            raise typer.BadParameter(
+                f"NAME=PRICE with commas is needed, such as gpt-4o=3,llama=0.5; {word!r} came.",
+                param_hint="--costs",
+            )
+        found[name.strip()] = float(price)
+    return found
+
+
+def _ends(text: str | None, *, learned: bool) -> Any:
+    """The ends of a confidence scale, or `calibrated` where that can be learned."""
+    if text is None or (text == "calibrated" and learned):
+        return text
+    number = r"(-?\d+(?:\.\d+)?)"
+    ends = re.fullmatch(rf"{number}(?:-|:|,|\.\.){number}", text)
+    if not ends or float(ends[1]) == float(ends[2]):
+        raise typer.BadParameter(
+            f"two different ends such as 1-5 or 0-100, or `calibrated`, are needed; {text!r} came.",
+            param_hint="--confidence-scale",
+        )
+    return float(ends[1]), float(ends[2])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
+from slencodings.cli.command import prices
 from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
-from slencodings.cli.words import prices
 
 if TYPE_CHECKING:
     from slencodings.files.write import Row

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from slencodings.cli import encode_options as e
 from slencodings.cli import options as o
-from slencodings.cli.command import as_command, parameters
+from slencodings.cli.command import as_command, parameters, words
 from slencodings.cli.encode_checks import check
 from slencodings.cli.encode_options import Typed
-from slencodings.cli.words import words
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from slencodings.cli.messages import spelled
 
 if TYPE_CHECKING:
     from slencodings.tables.roles import Reading
+
+_DATABASE = re.compile(r"(postgres|postgresql|sqlite)://", re.IGNORECASE)
 
 
 def check(typed: Typed) -> None:
@@ -32,7 +35,9 @@ def check(typed: Typed) -> None:
     else:
         others = _given(typed, "into keep weigh save_crowd smoothing form")
         others |= _given(reading, "multi") | _given(typed, "partition_by engine")
-        _refuse(others | _given(reading, "labels") | _given(typed, "features sort"), "--pairwise")
+        if reading.labels is not None:
+            others[spelled(reading.named)] = reading.labels
+        _refuse(others | _given(typed, "features sort"), "--pairwise")
         return
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
@@ -102,9 +107,7 @@ def _check_output(typed: Typed) -> None:
 
 def _is_database(typed: Typed) -> bool:
     """Whether annotations are in a database; options of one are refused where there is none."""
-    from slencodings.files.database import is_database
-
-    n, found = len(typed.source), any(map(is_database, typed.source))
+    n, found = len(typed.source), any(map(_DATABASE.match, typed.source))
     for option in _given(typed, "table into_table") if not found else ():
         raise typer.BadParameter(
             "it is for a database, postgresql://... or sqlite:///FILE.", param_hint=option

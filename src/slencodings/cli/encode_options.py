@@ -9,7 +9,7 @@ import typer
 
 from slencodings.choices import CrowdReading, Engine, FileForm, Missing, Operator, Value
 from slencodings.cli import options as o
-from slencodings.cli.words import words
+from slencodings.cli.command import words
 
 if TYPE_CHECKING:
     from slencodings.tables.fuse import Fusing

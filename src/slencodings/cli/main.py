@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -74,6 +75,12 @@ def demo(
         make_report(seed, report, progress)
 
 
+@cache
+def _group() -> Any:
+    """The verbs as commands of one group; typer takes long to read all their options."""
+    return typer.main.get_command(app)
+
+
 def main() -> NoReturn:
     """Run a command; bad input ends in one message and exit code 1, a stop in 130 or 143."""
     # Threads that wait by running in circles take three times the processor time, and are no faster
@@ -89,7 +96,7 @@ def main() -> NoReturn:
     if "_SLE_COMPLETE" in os.environ:
         app(prog_name="sle")  # a shell asks how to complete a line
     # Not `app()`, which turns a stop or a closed pipe into codes of its own.
-    group: Any = typer.main.get_command(app)
+    group = _group()
     context: Any = None
     try:
         with group.make_context("sle", sys.argv[1:]) as context:

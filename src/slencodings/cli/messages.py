@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 import csv
+import inspect
 import io
 import re
 import shlex
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args, get_origin
 
 # What a message may put behind a parameter: a word, a list, two ends, a number, or just `...`.
-_GIVEN = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|\([^)]*\)|True|-?\d+(?:\.\d+)?|\.\.\."""
+_GIVEN = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|\([^)]*\)|True|False|-?\d+(?:\.\d+)?|\.\.\."""
 
 
 def in_options(message: str, command: Any) -> str:
     """A library message with the parameters that a command has spelled as its options.
 
     `missing` becomes --missing, missing='drop' --missing drop, labels=['a', 'b'] --labels a,b,
-    confidence_scale=(1, 5) --confidence-scale 1-5, again=True --again, and labels=[...] shows what
-    the help says of it, --labels A,B,...
+    confidence_scale=(1, 5) --confidence-scale 1-5, again=True --again, sort=False --no-sort, and
+    labels=[...] shows what the help says of it, --labels A,B,... What is offered besides, and is
+    not among the words that the option takes here, is left out.
     """
     given = [p for p in command.params if p.param_type_name == "option"]
     options = {max(p.opts, key=len)[2:].replace("-", "_"): p for p in given}
@@ -28,12 +30,21 @@ def in_options(message: str, command: Any) -> str:
     def as_typed(found: re.Match[str]) -> str:
         option = options[found[1]]
         name = max(option.opts, key=len)
+        if found[2] == "False":
+            return option.secondary_opts[0] if option.secondary_opts else found[0]
         try:
             given = _typed(ast.literal_eval(found[2]), option) if found[2] else ""
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return found[0]  # Words of the data, which only look like a parameter.
         return f"{name} {given}".rstrip()
 
+    signature = inspect.signature(command.callback, eval_str=True).parameters
+
+    def if_taken(found: re.Match[str]) -> str:
+        kind = get_args(signature[options[found[1]].name].annotation)[0]
+        return "" if get_origin(kind) is Literal and found[2] not in get_args(kind) else found[0]
+
+    message = re.sub(rf", ({names})='([^']*)' to [^.,]*", if_taken, message)
     message = re.sub(rf"`({names})`()", as_typed, message)
     return re.sub(rf"\b({names})=({_GIVEN})", as_typed, message)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.scores import Scores, evaluate
-from slencodings.files.features import Embed, read_all_features
+from slencodings.files import crowd as files
+from slencodings.files.features import Embed, read_all_features, read_features
 from slencodings.files.job import Also, Known
 from slencodings.files.write import Row
 from slencodings.opinion import Opinion
@@ -60,6 +61,54 @@ def load(path: str) -> SLEClassifier:
     return classifier().load(path)
 
 
+class Seen(NamedTuple):
+    """What a model sees of the items of a crowd.
+
+    Attributes
+    ----------
+    X, there : features (N, ...), and which items have some (N,)
+    questions : the labels that the last columns of X ask about; None if they ask about none
+    """
+
+    X: NDArray[Any]
+    there: Mask
+    questions: list[str] | None
+
+
+def features_of(
+    crowd: files.Crowd,
+    source: str,
+    *,
+    asked: list[str] | None = None,
+    feature_item: str | None,
+    text: str | None,
+    embed: Embed | None,
+) -> Seen:
+    """Features of a crowd's items.
+
+    Of yes or no questions about several labels, such as "7 / sports", a file may have features of
+    each; else they are those of the item 7, with a column for each label that is 1 if it is asked.
+    `asked` are the labels that a trained model knows.
+    """
+    names = crowd.annotations.items.tolist()
+    questions = crowd.questions or []
+    abouts = [str(n).removesuffix(f" / {q}") for n, q in zip(names, questions, strict=False)]
+    X, there = read_features(
+        source, [*names, *abouts], feature_item=feature_item, text=text, embed=embed
+    )
+    N = len(names)
+    if not questions or there[:N].any():
+        return Seen(X[:N], there[:N], None)
+    known = asked or sorted(set(questions))
+    if strange := sorted(set(questions) - set(known)):
+        raise ValueError(
+            f"the crowd must choose among the labels the model was trained on, {', '.join(known)}; "
+            f"{counted(len(strange), 'other')} came, first {strange[0]!r}."
+        )
+    one_hot = np.asarray(questions)[:, None] == np.asarray(known)
+    return Seen(np.hstack([X[N:].reshape(N, -1), one_hot.astype(X.dtype)]), there[N:], known)
+
+
 def train(
     annotations: Annotations,
     X: NDArray[Any],
@@ -67,6 +116,7 @@ def train(
     *,
     test: float = 0.2,
     gold: NDArray[np.float64] | None = None,
+    sets: NDArray[np.intp] | None = None,
     seed: int = 0,
     **settings: Any,
 ) -> Trained:
@@ -77,14 +127,15 @@ def train(
     X, there : features of the items (N, ...), and which items have some (N,)
     test : share of those items to hold out
     gold : what is true (N, K), NaN where unknown; for objective="mtlsl"
+    sets : (N,), items of one set are held out together; each alone when absent
     settings : passed to `SLEClassifier`
     """
     if not 0 <= test < 1:
         raise ValueError(f"`test` must be a share in [0, 1); {test} came. 0.2 is usual.")
     usable = there & (np.bincount(annotations.item, minlength=len(there)) > 0)
-    order = np.random.default_rng(seed).permutation(np.flatnonzero(usable))
-    unseen = np.zeros(len(there), dtype=bool)
-    unseen[order[: round(test * len(order))]] = True
+    set_of = np.arange(len(there)) if sets is None else sets
+    order = np.random.default_rng(seed).permutation(np.unique(set_of[usable]))
+    unseen = usable & np.isin(set_of, order[: round(test * len(order))])
     seen = usable & ~unseen
     if seen.sum() < 2:
         raise ValueError(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from slencodings.cli import options as o
-from slencodings.cli.command import as_command, parameters
-from slencodings.cli.words import words
+from slencodings.cli.command import as_command, parameters, words
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:

@@ -82,7 +82,8 @@ Ordered = Annotated[
     str | None,
     typer.Option(
         metavar="LOW,...,HIGH",
-        help="All possible labels, from lowest to highest, if they have an order, such as stars.",
+        help="All possible labels, from lowest to highest, if they have an order, such as stars; "
+        "`found` takes that of numbers, or of words such as low, medium, high.",
     ),
 ]
 Multi = Annotated[

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
+from slencodings.cli.command import prices, words
 from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
-from slencodings.cli.words import prices, words
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
@@ -122,6 +122,5 @@ def _write_targets(
             }
         rows.append(row)
     write_rows(rows, target, {"share": learned.share, "gain": learned.gain, "seed": seed})
-    read.say(
-        "wrote", f"{target}: {counted(len(rows), 'item')}, {learned.share:.0%} of them by models"
-    )
+    share = f"{learned.share:.0%} of each target by people with models, the rest by people alone"
+    read.say("wrote", f"{target}: {counted(len(rows), 'item')}, {share}")

@@ -36,7 +36,6 @@ def train(
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
     from slencodings.annotations import counted
     from slencodings.cli import models
-    from slencodings.files.features import read_features
     from slencodings.files.write import check_place, check_rows_target, write_rows
 
     check_place(model, read.source, features)
@@ -45,8 +44,9 @@ def train(
     embed = models.text_encoder(encoder, text)
     crowd = read(gold, learned=weigh == "learned")
     a = crowd.annotations
-    names = a.items.tolist()
-    X, there = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
+    X, there, questions = models.features_of(
+        crowd, features, feature_item=feature_item, text=text, embed=embed
+    )
     if not there.all():
         read.say("note", f"{counted(int((~there).sum()), 'item')} without features left out")
     to_opinions = objective in ("reverse_kl", "forward_kl")
@@ -60,11 +60,11 @@ def train(
             "reliability is not used: what annotators are worth is learned; --weigh stated uses it",
         )
     trained = models.train(
-        a, X, there, test=test, gold=crowd.truth, seed=seed or 0,
+        a, X, there, test=test, gold=crowd.truth, sets=crowd.sets, seed=seed or 0,
         objective=objective, max_epochs=epochs, reliability=given, rounds=rounds,
         verbose=sys.stderr.isatty(),
     )  # fmt: skip
-    trained.model.text_encoder_ = encoder
+    trained.model.text_encoder_, trained.model.questions_ = encoder, questions
     trained.model.save(model)
     read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
     if rounds > 1:
@@ -97,7 +97,6 @@ def evaluate(
 ) -> Found:
     """Score a trained model's opinions against a crowd it has not seen, and against gold."""
     from slencodings.cli import models
-    from slencodings.files.features import read_features
     from slencodings.files.write import check_rows_target, write_rows
 
     if predictions is not None:
@@ -106,8 +105,10 @@ def evaluate(
     a = crowd.annotations
     trained = models.load(model)
     embed = models.text_encoder(encoder or trained.text_encoder_, text)
-    names = a.items.tolist()
-    X, there = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
+    asked = getattr(trained, "questions_", None)
+    X, there, _ = models.features_of(
+        crowd, features, asked=asked, feature_item=feature_item, text=text, embed=embed
+    )
     seen = int(trained.has_seen(a.items[there].tolist()).sum())
     if seen:
         read.say(
@@ -133,7 +134,10 @@ _MEANING = {
     "cross_entropy": "log-loss: 0 is perfect, lower is better",
     "brier": "squared error of probabilities: lower is better",
     "ece": "how far stated probabilities are from shares right",
+    "ranked": "squared error of chances of at least k, added up: lower is better",
+    "steps": "mean steps between the median and what is right: lower is better",
     "auroc_errors": "does uncertainty find the errors? .5 is chance, 1 always",
+    "wasserstein": "steps by which probability has to be moved to be the crowd's shares",
     "jsd": "distance from the crowd's shares: 0 the same, .69 nothing shared",
     "jsd_root": "mean of its root",
     "nes": "are the same items disputed? 1 is just as much",

@@ -7,7 +7,9 @@ Algorithm 1. So the images and their labels are real, and trust in the annotator
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,8 +83,7 @@ def digits_crowd(
     (array(['digit-0000', 'digit-0001'], dtype='<U10'), array(['ann-00', 'ann-01'], dtype='<U6'))
     """
     rng, M = np.random.default_rng(rng), positive("n_annotators", n_annotators)
-    pixels, gold = _load_digits()
-    truth = _look_alikes(pixels, gold)
+    pixels, gold, truth = _digits(_loader())
     N = len(truth)
     # Two decimals, as a table would hold them.
     c = beta(*confidence, M, rng).round(2)
@@ -98,7 +99,7 @@ def digits_crowd(
         items=np.asarray([f"digit-{i:04d}" for i in range(N)]),
         annotators=np.asarray([f"ann-{m:0{width}d}" for m in range(M)]),
     )
-    return DigitsCrowd(pixels / 16, annotations, gold, truth, r, c)
+    return DigitsCrowd(pixels / 16, annotations, gold.copy(), truth.copy(), r, c)
 
 
 def crowd_table(annotations: Annotations, reliability: Any = None) -> dict[str, NDArray[Any]]:
@@ -135,8 +136,7 @@ def crowd_table(annotations: Annotations, reliability: Any = None) -> dict[str, 
     }
 
 
-def _load_digits() -> tuple[Floats, Codes]:
-    """Pixels (1797, 64), whole numbers from 0 to 16, and the digits written."""
+def _loader() -> Callable[..., Any]:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -144,8 +144,15 @@ def _load_digits() -> tuple[Floats, Codes]:
             "the digits come with scikit-learn, which is not installed. "
             "Type: pip install 'slencodings[demo]'"
         ) from error
-    pixels, gold = load_digits(return_X_y=True)
-    return np.asarray(pixels, dtype=float), np.asarray(gold, dtype=np.intp)
+    return load_digits
+
+
+@cache
+def _digits(load: Callable[..., Any]) -> tuple[Floats, Codes, Floats]:
+    """Pixels (1797, 64), whole numbers from 0 to 16; the digits written; what they look like."""
+    loaded = load(return_X_y=True)
+    pixels, gold = np.asarray(loaded[0], dtype=float), np.asarray(loaded[1], dtype=np.intp)
+    return pixels, gold, _look_alikes(pixels, gold)
 
 
 def _look_alikes(pixels: Floats, gold: Codes) -> Floats:

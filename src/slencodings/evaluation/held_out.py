@@ -120,9 +120,7 @@ def compare(
     def tell(name: str) -> None:
         progress(next(done), total, name)
 
-    chosen = Chosen([], [None] * n_folds)
-    if plan.pooled:
-        chosen = choose_by_fold(plan.pooled, everything, fold, tell)
+    chosen = choose_by_fold(plan.pooled, everything, fold, tell)
     yes = None if of is None else np.full((len(plan.rows), len(a.item)), np.nan)
     sums = _sums(plan, chosen, everything, fold, tell, yes)
     targets, seconds = _targets(plan, chosen, everything, tell)

@@ -54,13 +54,18 @@ def choose_by_fold(
 ) -> Chosen:
     """The weights for each fold, from items of another one and fits that have seen neither.
 
-    With two folds nothing is left to learn from, and all candidates count alike.
+    With two folds nothing is left to learn from, and all candidates count alike. Without candidates
+    there are learners alone: what a method learns for a fold is the same whether others are pooled.
     """
     a, n_folds, C = everything.annotations, int(fold.max()) + 1, len(candidates)
-    weights = [Weights(*np.full((2, C), 1 / C))] * n_folds
+    weights = [Weights(*np.full((2, C), 1 / max(C, 1)))] * n_folds
     learners: list[Learner | None] = [None] * n_folds
     for f, g in pairs(n_folds):
         learner = Learner(a.rows(~np.isin(fold, (f, g))[a.item]), everything.scored)
+        # A fold that is left out twice, as their number is odd, goes on from the first of the two.
+        learners[f], learners[g] = learner, learners[g] or learner
+        if not candidates:
+            continue
         tests = [everything.items(fold == h) for h in (f, g)]
         said: list[list[Predicted]] = [[], []]
         for name, method in candidates.items():
@@ -68,9 +73,9 @@ def choose_by_fold(
             fit = method(learner)
             for s, test in zip(said, tests, strict=True):
                 s.append(predict(fit, learner.annotations, test))
-        weights[f], learners[f] = choose(said[1], tests[1]), learner
+        weights[f] = choose(said[1], tests[1])
         if g > f:  # else it had its turn
-            weights[g], learners[g] = choose(said[0], tests[0]), learner
+            weights[g] = choose(said[0], tests[0])
     return Chosen(weights, learners)
 
 

@@ -14,12 +14,15 @@ import numpy as np
 
 from slencodings.annotations import Annotations, leave_one_out
 from slencodings.metrics import top_shares
-from slencodings.opinion import Codes, Floats
+from slencodings.opinion import Floats
 from slencodings.trust import Crowd
+from slencodings.trust.habits import Seen, learn_habits
 
 # An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
 _HABITS_OF_THE_CROWD = 10.0
 _EXPECTED_ACCURACY = 0.9
+# More digits of habits move the log-loss by a few in a hundred thousand.
+_CLOSE = 1e-4
 # W of the Dirichlets that opinions stand for, unless it is learned.
 _PRIOR_WEIGHT = 2.0
 
@@ -155,20 +158,17 @@ def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
     K = len(a.labels)
     c = _EXPECTED_ACCURACY if K > 1 else 1.0
     expected = np.where(np.eye(K) == 1, c, (1 - c) / max(K - 1, 1))
-    return _habits(predicted, a, np.zeros(len(a.item), dtype=np.intp), 1, expected, 1.0)[0]
+    row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
+    share = a.y[row, label] if a.soft else np.ones(len(row))
+    return learn_habits(expected, Seen.of([predicted[row]], label, share), _CLOSE)
 
 
 def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
-    """The same for each annotator, (M, K, K), who start from the crowd's habits."""
-    M = len(a.annotators)
-    return _habits(predicted, a, a.annotator, M, crowd, _HABITS_OF_THE_CROWD)
+    """The same for each annotator, (M, K, K), who start from the crowd's habits.
 
-
-def _habits(
-    predicted: Floats, a: Annotations, who: Codes, M: int, expected: Floats, strength: float
-) -> Floats:
-    """Maximise sum_q sum_l y_ql log sum_k P_qk H_mkl + s sum_kl expected_kl log H_mkl, by EM."""
-    K = len(expected)
+    Maximise sum_q sum_l y_ql log sum_k P_qk H_mkl + s sum_kl crowd_kl log H_mkl, by EM.
+    """
+    M, K, who = len(a.annotators), len(crowd), a.annotator
     row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
     # Sorted by annotator and label, everybody's votes for a label are one slice.
     order = np.argsort(who[row] * K + label, kind="stable")
@@ -176,18 +176,17 @@ def _habits(
     share = a.y[row, label[order]] if a.soft else np.ones(len(row))
     used, first, size = np.unique(cell, return_index=True, return_counts=True)
     P = predicted[row]
-    start = np.tile(expected.T, (M, 1))
+    start = np.tile(crowd.T, (M, 1))
     habits = start
     for _ in range(100):
         total: Floats = np.einsum("bk,bk->b", P, np.repeat(habits[used], size, axis=0))
-        # Nobody expected this vote, so it says nothing about the habits of those they expected.
+        # As in `learn_habits`, what nobody expected says nothing about habits.
         told = np.divide(share, total, out=np.zeros(total.shape), where=total > 0)
-        counts = strength * start
+        counts = _HABITS_OF_THE_CROWD * start
         if len(used):
             counts[used] += habits[used] * np.add.reduceat(P * told[:, None], first, axis=0)
         of_truth = np.sum(counts.reshape(M, K, K), axis=1, keepdims=True)
         before, habits = habits, (counts.reshape(M, K, K) / of_truth).reshape(M * K, K)
-        # More digits move the log-loss by a few in a hundred thousand.
-        if np.max(np.abs(habits - before)) < 1e-4:
+        if np.max(np.abs(habits - before)) < _CLOSE:
             break
     return np.swapaxes(habits.reshape(M, K, K), 1, 2)

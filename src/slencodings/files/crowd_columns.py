@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
-from slencodings.files.keep import item_parts, join_item
 from slencodings.files.locate import QUESTION
-from slencodings.files.scan import Relation, Table, quote
+from slencodings.files.scan import Relation, Table, item_parts, join_item, quote
 from slencodings.files.scored import values_of_annotators
 from slencodings.files.times import read_times
 from slencodings.opinion import Codes

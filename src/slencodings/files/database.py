@@ -12,38 +12,22 @@ import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from slencodings import __version__
 from slencodings.choices import CsvStyle
-from slencodings.files.forms import usual_form
-from slencodings.files.job import about_reading
-from slencodings.files.weigh import about_crowd, choose_weighing, how_written
+from slencodings.files.in_place import fuse_in_place
+from slencodings.files.weigh import choose_weighing, how_written
 from slencodings.files.write import check_target, disk_errors, literal, quote, workspace, writing
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
-from slencodings.tables.fuse import About, Fusing, fuse_rows
+from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading, choose_columns, nearest
-from slencodings.tables.rows import read_rows, tell
-from slencodings.trust.learn_from_table import learn_from_table
 
-ADDRESS = re.compile(r"(postgres|postgresql|sqlite)://", re.IGNORECASE)
 QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 # Where a database keeps how its tables of opinions were made; only those are ever replaced.
 ABOUT = "slencodings_about"
-
-
-def is_database(source: str) -> bool:
-    """Whether an address is that of a database.
-
-    >>> is_database("sqlite:///labels.db"), is_database("s3://labels/db.parquet")
-    (True, False)
-    """
-    return bool(ADDRESS.match(source))
 
 
 def encode_table(
@@ -85,20 +69,13 @@ def encode_table(
     weighing = choose_weighing(reading, fusing, say)
     with connected(address) as database, _plain_errors(database), _one_moment(database):
         source = _open(database, table)
-        reading = choose_columns(source.columns, reading, learned=not weighing.stated, say=say)
-        reading, crowd = typed_labels(reading, source), weighing.crowd
-        if weighing.learns:
-            crowd = learn_from_table(source, reading, seed=fusing.seed, say=say)
-        rows = read_rows(source, reading, crowd=crowd)
+        reading = choose_columns(source.columns, reading, learned=weighing.how != "stated", say=say)
         name = "the query" if QUERY.match(table) else table
-        tell(rows, name, 1, say)
-        form = usual_form(fusing.form, len(rows.labels))
-        frame, about = fuse_rows(rows, replace(fusing, form=form))
-        about |= {"version": __version__, "source": _public(address), "table": table}
-        about |= about_reading(reading, rows)
-        about["weigh"] = weighing.how
-        if crowd is not None:
-            about |= about_crowd(crowd, weighing.how, fusing.seed)
+        about = {"source": _public(address), "table": table}
+        rows, frame, describe = fuse_in_place(
+            source, reading, fusing, weighing, name=name, source=about, say=say
+        )
+        about = describe()
         opinions = rows.give_back(frame, about)
         if into_table is not None:
             about["written"] = _write_table(database, opinions, into_table, about)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -24,14 +25,13 @@ from slencodings.files.adding import add_to_store, fuse_store
 from slencodings.files.beside import BESIDE
 from slencodings.files.bucket import check_object, is_address, upload
 from slencodings.files.duckdb import plain_errors, watch
-from slencodings.files.forms import lay_out
-from slencodings.files.job import Also, Input, Job, about_reading, check_finite, read_job
-from slencodings.files.keep import carry
+from slencodings.files.forms import carry, lay_out
+from slencodings.files.job import Also, Input, Job, check_finite, read_job
 from slencodings.files.locate import is_store, locate, read_tool
 from slencodings.files.lost import note_open
 from slencodings.files.scan import Relation, Step
 from slencodings.files.store import alone
-from slencodings.files.weigh import about_crowd, choose_weighing, how_written
+from slencodings.files.weigh import about_rows, choose_weighing, how_written
 from slencodings.files.write import (
     check_folder,
     check_place,
@@ -51,6 +51,10 @@ from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import WORTH
 from slencodings.trust.learn_from_table import plain_reading
 from slencodings.trust.stored import crowd_to_json
+
+# Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
+# and time for an order that few who read so many need.
+MOST_ROWS_TO_SORT = 1_000_000
 
 
 def encode_file(
@@ -93,41 +97,22 @@ def encode_file(
     say, progress : called with notes for people, and with what is done of each step
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
-    if target is None and into is None:
-        raise ValueError(
-            "an output is needed, for opinions or for evidence to add to; neither came. "
-            "Pass a target, or into='store.parquet'."
-        )
-    stores = [] if into is None else [into]
-    writer, remote = "", target is not None and is_address(target)
+    places = Places(target, into, save_crowd, partition_by)
+    writer = _check_places(places, source, csv_style)
     if partition_by:
-        _check_parts(target, into, csv_style)
         reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
-        writer = check_folder(str(target), source)
-    elif target is not None:
-        writer = check_target(target, source, *stores, style=csv_style)
-    if remote:
-        check_object(str(target), [source] if isinstance(source, str) else source)
-    for store in stores:
-        kept_evidence.check_place_of_store(store, source)
-    if save_crowd is not None:
-        outputs = [target, f"{target}{BESIDE}"] if target else []
-        check_place(save_crowd, source, *stores, *outputs)
     with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
-        for store in stores:
-            held.enter_context(alone(Path(store)))
+        if into is not None:
+            held.enter_context(alone(Path(into)))
         found = locate(connection, source, folder)
-        files = (None if partition_by else target, save_crowd)
-        for output in [*stores, *(name for name in files if name not in (None, "-"))]:
-            # A pattern may stand for what is to be replaced.
-            (check_object if is_address(output) else check_place)(output, found.files)
+        new = _first_place(places, found.files, folder)
         found, reading = read_tool(found, reading, folder, say)
         kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
-        # Not straight to standard output, which would show half of what then fails.
-        new = None if target is None else folder / "output.csv" if target == "-" else Path(target)
-        if remote:
-            (folder / "upload").mkdir()
-            new = folder / "upload" / PurePosixPath(str(target)).name
+        if sort is False and (kept or into is not None or partition_by):
+            raise ValueError(
+                "parts, and what is in a store, are written in the order of items; sort=False "
+                "came. Leave it out."
+            )
 
         def work(step: Step) -> About:
             job = Job(
@@ -143,12 +128,8 @@ def encode_file(
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
-        if remote and new is not None:
-            upload(sorted(new.parent.iterdir(), key=lambda file: file == new), str(target))
-        if target == "-" and new is not None:
-            with new.open("rb") as written:
-                shutil.copyfileobj(written, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+        if target is not None and new is not None:
+            _hand_over(new, target)
     if target is not None:
         say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     if save_crowd is not None:
@@ -156,11 +137,72 @@ def encode_file(
     return about
 
 
+class Places(NamedTuple):
+    """Where what is made goes: opinions, evidence that is kept, the crowd, and by what to part."""
+
+    target: str | None
+    into: str | None
+    crowd: str | None
+    parts: Sequence[str]
+
+
+def _check_places(places: Places, source: str | Sequence[str], style: CsvStyle) -> str:
+    """How opinions are written, or an error before any work is done."""
+    target, into, crowd, parts = places
+    if target is None and into is None:
+        raise ValueError(
+            "an output is needed, for opinions or for evidence to add to; neither came. "
+            "Pass a target, or into='store.parquet'."
+        )
+    writer, stores = "", [] if into is None else [into]
+    remote = target is not None and is_address(target)
+    if parts:
+        _check_parts(target, into, style)
+        writer = check_folder(str(target), source)
+    elif target is not None:
+        writer = check_target(target, source, *stores, style=style)
+    if remote:
+        check_object(str(target), [source] if isinstance(source, str) else source)
+    if into is not None:
+        kept_evidence.check_place_of_store(into, source)
+    if crowd is not None:
+        outputs = [target, f"{target}{BESIDE}"] if target else []
+        check_place(crowd, source, *stores, *outputs)
+    return writer
+
+
+def _first_place(places: Places, files: Sequence[str], folder: Path) -> Path | None:
+    """Where opinions are written first: in the folder for scratch, unless they can be renamed.
+
+    What is read is not replaced: a pattern may stand for an output, too.
+    """
+    target = places.target
+    for output in (places.into, None if places.parts else target, places.crowd):
+        if output not in (None, "-"):
+            (check_object if is_address(output) else check_place)(output, files)
+    if target == "-":
+        return folder / "output.csv"  # Standard output would show half of what then fails.
+    if target is None or not is_address(target):
+        return None if target is None else Path(target)
+    (folder / "upload").mkdir()
+    return folder / "upload" / PurePosixPath(target).name
+
+
+def _hand_over(new: Path, target: str) -> None:
+    """Bring what was written to where it is to be."""
+    if is_address(target):
+        upload(sorted(new.parent.iterdir(), key=lambda file: file == new), target)
+    if target == "-":
+        with new.open("rb") as written:
+            shutil.copyfileobj(written, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
 def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
     fusing, source = job.fusing, job.source
-    check_finite(job, fusing.smoothing)
     weighing = choose_weighing(job.reading, fusing, job.say)
+    check_finite(job, fusing.smoothing)
     if save_crowd is not None and not weighing.learns:
         raise ValueError(
             f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
@@ -176,12 +218,10 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
-    about |= about_reading(reading, rows)
-    about["weigh"] = weighing.how
+    about |= about_rows(rows, reading, weighing, fusing.seed)
     beside: dict[Path, str] = {}
-    if rows.crowd is not None:
-        about |= about_crowd(rows.crowd, weighing.how, fusing.seed)
-        beside |= {Path(save_crowd): crowd_to_json(rows.crowd)} if save_crowd else {}
+    if rows.crowd is not None and save_crowd is not None:
+        beside[Path(save_crowd)] = crowd_to_json(rows.crowd)
     job.step("fusing", rows.counts["rows"], "rows")
     if job.parts and job.target is not None:
         about["partition_by"] = list(job.parts)
@@ -189,8 +229,9 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
         with writing_parts(*place, job.parts, beside) as count:
             about["written"] = count
         return about
+    in_order = rows.counts["rows"] <= MOST_ROWS_TO_SORT if job.sort is None else job.sort
     place = (job.connection, opinions, job.target, job.writer, about, beside)
-    with writing(*place, in_order=job.in_order(rows.counts["rows"])) as count:
+    with writing(*place, in_order=in_order) as count:
         about["written"] = count
     return about
 

@@ -1,4 +1,4 @@
-"""Opinions in the forms that other libraries train on: lists by item, and weighted rows."""
+"""Opinions in the forms that other libraries train on, and with what goes with their items."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.annotations import counted
 from slencodings.choices import FileForm, Value, check_word
 from slencodings.tables.fuse import About, Fusing, fuse_rows
 
 if TYPE_CHECKING:
     from slencodings.files.scan import Relation
     from slencodings.opinion import Opinion
+    from slencodings.progress import Say
+    from slencodings.tables.roles import Reading
     from slencodings.tables.rows import Rows
 
 MOST_WIDE_LABELS = 20
@@ -74,8 +77,7 @@ def usual_form(form: Any, labels: int) -> FileForm:
 
 def _shaped(wide: Relation, form: FileForm, labels: Sequence[Any]) -> Relation:
     """Opinions in the wide form as lists, or as weighted rows."""
-    from slencodings.files.scan import quote
-    from slencodings.files.write import literal
+    from slencodings.files.write import literal, quote
 
     name, *columns = wide.columns
     first = {f"{value}_{labels[0]}": value for value in get_args(Value)} | {
@@ -103,3 +105,37 @@ def _shaped(wide: Relation, form: FileForm, labels: Sequence[Any]) -> Relation:
         for label, column in zip(labels, of("probability"), strict=True)
     )
     return wide.project(f"{item}, unnest([{rows}], recursive := true)").filter("weight > 0")
+
+
+def carry(opinions: Relation, crowd: Relation, reading: Reading, say: Say) -> Relation:
+    """Opinions with the columns that are to be kept: what the first row of each item has there."""
+    from slencodings.files.write import quote
+
+    kept = [name for name in dict.fromkeys(reading.keep) if name != reading.item]
+    if not kept:
+        return opinions
+    for name in kept:
+        if name.casefold() in [column.casefold() for column in opinions.columns]:
+            raise ValueError(
+                f"a column to keep must not be called like one of opinions; keep={name!r} came. "
+                "Rename it."
+            )
+    item = quote(str(reading.item))
+    rows = crowd.project("*, row_number() OVER () AS sle_row")
+    columns = [
+        f"arg_min({quote(n)}, sle_row) AS {quote(n)}, "
+        f"min({quote(n)}) IS DISTINCT FROM max({quote(n)}) AS several{k}"
+        for k, n in enumerate(kept)
+    ]
+    firsts = rows.aggregate(f"{item} AS sle_item, {', '.join(columns)}", item)
+    several = ", ".join(f"count_if(several{k})" for k in range(len(kept)))
+    for name, count in zip(kept, firsts.aggregate(several).fetchall()[0], strict=True):
+        if count:
+            say(
+                "note", f"{counted(count, 'item')} with several {name!r}; the first of each is kept"
+            )
+    lead = [c for c in opinions.columns[:2] if c in (opinions.columns[0], "label")]
+    rest = [c for c in opinions.columns if c not in lead]
+    on = f"{quote(opinions.columns[0])} = sle_item"
+    joined = opinions.set_alias("sle_o").join(firsts.set_alias("sle_k"), on, how="left")
+    return joined.project(", ".join(map(quote, [*lead, *kept, *rest])))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted
+from slencodings.annotations import Annotations
 from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
 from slencodings.files.lost import note_lost
@@ -18,9 +18,9 @@ from slencodings.files.store import Store
 from slencodings.files.weigh import Weighing
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
-from slencodings.tables.fuse import About, Fusing
+from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import Reading
-from slencodings.tables.rows import Rows, count_repeated, read_rows, tell
+from slencodings.tables.rows import Rows, note_repeated, read_rows, tell
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
 
@@ -37,10 +37,6 @@ class Known(NamedTuple):
     items: NDArray[Any]
     opinion: Opinion
 
-
-# Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
-# and time for an order that few who read so many need.
-MOST_ROWS_TO_SORT = 1_000_000
 
 # What knows more of items than their annotations tell: from these and what was learned of them.
 Also: TypeAlias = Callable[[Annotations, Crowd], Known]
@@ -61,10 +57,6 @@ class Job(NamedTuple):
     also: Also | None = None
     sort: bool | None = None
 
-    def in_order(self, rows: int) -> bool:
-        """Whether opinions of so many rows are written in the order of items."""
-        return rows <= MOST_ROWS_TO_SORT if self.sort is None else self.sort
-
 
 class Input(NamedTuple):
     """What was read: the table, how, and its rows, known to be sound."""
@@ -80,8 +72,9 @@ def read_job(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     They must be like what is in a store, if that is known.
     """
     source, say, stored = job.source, job.say, weighing.crowd
+    learned = weighing.how != "stated"
     crowd, reading = read(
-        job.connection, source, job.reading, learned=not weighing.stated, say=say, step=job.step
+        job.connection, source, job.reading, learned=learned, say=say, step=job.step
     )
     if source.empty:
         say("note", f"{source.empty:,} empty files are left out")
@@ -103,15 +96,7 @@ def read_job(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     note_lost(crowd, reading, stated=stored is None, say=say)
     tell(rows, source.name, len(source.files), say)
     if reading.duplicates == "all" and reading.annotator is not None:
-        repeated, exact = count_repeated(rows)
-        if repeated:
-            about, where = ("", "") if exact else ("about ", ", counted on some of the items")
-            they = f"{about}{counted(repeated, 'row')} repeat{'s' * (repeated == 1)}"
-            say(
-                "note",
-                f"{they} an earlier (item, annotator) pair{where}; all are kept. "
-                "--duplicates average|first|last|error changes that",
-            )
+        rows = note_repeated(rows, say)
     return Input(crowd, reading, rows)
 
 
@@ -159,17 +144,6 @@ def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
     learned = calibrate(from_table(crowd, **columns, confidence_scale=None, missing=absent))
     say("learned", f"what stated confidence is worth:\n{learned}")
     return learned
-
-
-def about_reading(reading: Reading, rows: Rows) -> About:
-    """How rows were read, in plain values."""
-    about: About = {"columns": reading.columns}
-    if reading.confidence is not None:
-        as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
-        scale: Any = reading.confidence_scale or (0, 1)
-        ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
-        about["confidence_scale"] = "as stated" if as_stated else ends
-    return about | {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
 
 
 def check_finite(job: Job, smoothing: float | None) -> None:

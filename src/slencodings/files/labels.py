@@ -16,7 +16,7 @@ from slencodings.files.exports.fields import SEPARATORS, split_cell
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
 from slencodings.tables.engines import some
-from slencodings.tables.roles import find_columns
+from slencodings.tables.roles import find_columns, listed
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation
 
@@ -24,6 +24,10 @@ Relation: TypeAlias = duckdb.DuckDBPyRelation
 MOST_VALUES = 5000
 # More different labels than this are no few names.
 MANY = 1000
+# More different numbers than this are no steps, unless they are whole and come again and again.
+MANY_NUMBERS = 20
+# What is typed instead of labels whose order is to be found.
+FOUND = "found"
 # Free text is longer than labels are, or hardly ever comes twice.
 LONG_TEXT, MANY_TEXTS = 60, 100
 # Usual words of scales, from lowest to highest; some of one of them have its order.
@@ -46,11 +50,16 @@ class Answers(NamedTuple):
     counts: list[int]
 
 
-def note_answers(relation: Relation, label: Any, say: Say, *, ordered: bool = False) -> None:
-    """Tell if labels are not one of a few names, nor `ordered`, and what to type then."""
+def check_answers(relation: Relation, label: Any, say: Say, *, named: bool, ordered: bool) -> None:
+    """Tell if labels are not one of a few names, nor `ordered`, and what to type then.
+
+    Spans, and numbers without steps that nobody `named` one by one, are refused.
+    """
     if not isinstance(label, str) or str(dict(_types(relation))[label]).endswith("]"):
         return  # Probabilities.
     answers = _count_answers(relation, label)
+    if not named and (why := _cannot_be_fused(label, answers)):
+        raise ValueError(why)
     if spellings := _spellings(answers):
         shown = "; ".join(", ".join(map(repr, variants)) for variants in spellings[:3])
         more = f" and {len(spellings) - 3} more" if len(spellings) > 3 else ""
@@ -127,17 +136,56 @@ def _spellings(answers: Answers) -> list[list[str]]:
     return [values for values in alike.values() if len(values) > 1]
 
 
+def found_order(relation: Relation, label: Any) -> list[str]:
+    """The labels of a column from lowest to highest, as far as their names tell."""
+    answers = _count_answers(relation, label) if isinstance(label, str) else Answers([], [])
+    values = answers.values
+    in_order = sorted(values, key=float) if _numbers(values) else _scale(values)
+    if not in_order or _cannot_be_fused(str(label), answers):
+        raise ValueError(
+            "an order is found of a few numbers, or of words of a usual scale, such as low, medium "
+            f"and high; {listed(values) or 'probabilities'} came. Name all labels from lowest to "
+            "highest: ordered=[...]."
+        )
+    return in_order
+
+
+def _cannot_be_fused(label: str, answers: Answers) -> str | None:
+    """Why there can be no opinions about labels, and what to do; None if there can be."""
+    values, K = answers.values, len(answers.values)
+    if any(_is_span(value) for value in values[:20]):
+        return (
+            f"{label!r} holds spans (start and end of a part), which cannot be fused. Make each "
+            "part, such as a token, an item with a label of its own; or name a column with one of "
+            "a few labels: label='COLUMN'."
+        )
+    numbers = _numbers(values)
+    steps = all(x.is_integer() for x in numbers) and not _seldom(answers)
+    if numbers and K > MANY_NUMBERS and not steps:
+        return (
+            f"{label!r} holds {_many(K)} different numbers from {min(numbers):g} to "
+            f"{max(numbers):g}; an opinion is about a few labels, so numbers without steps cannot "
+            "be fused. Round them to a few levels and name those in their order: "
+            "ordered=['low', ..., 'high']; ask whether it is at least so much, as yes or no; or "
+            "name a column with one of a few labels: label='COLUMN'."
+        )
+    return None
+
+
+def _many(K: int) -> str:
+    return f"{MOST_VALUES:,} or more" if K > MOST_VALUES else f"{K:,}"
+
+
+def _seldom(answers: Answers) -> bool:
+    """Whether answers hardly ever come twice."""
+    return sum(answers.counts) / 2 < len(answers.values)
+
+
 def _what_instead(label: str, answers: Answers) -> str | None:
     """What labels are instead of a few names, in words; None if they are that."""
     values, K = answers.values, len(answers.values)
-    many = f"{MOST_VALUES:,} or more" if K > MOST_VALUES else f"{K:,}"
-    other = "name a column with one of a few labels: --label COLUMN"
+    many, other = _many(K), "name a column with one of a few labels: --label COLUMN"
     numbers = _numbers(values)
-    if any(_is_span(value) for value in values[:20]):
-        return (
-            f"{label!r} holds spans (start and end of a part), which cannot be fused; make each "
-            f"part, such as a token, an item with a label of its own, or {other}"
-        )
     if parts := _parts(values):
         return (
             f"{label!r} seems to hold several labels in a cell, such as {parts.example!r}, and "
@@ -145,7 +193,7 @@ def _what_instead(label: str, answers: Answers) -> str | None:
             "yes or no to each of "
             f"{some(parts.labels, plainly)}"
         )
-    if numbers and (K > 20 or not all(x.is_integer() for x in numbers)):
+    if numbers and (K > MANY_NUMBERS or not all(x.is_integer() for x in numbers)):
         return (
             f"{label!r} holds {many} different numbers from {min(numbers):g} to {max(numbers):g}, "
             "each taken for a name without an order; round them to a few levels and name those in "
@@ -167,8 +215,8 @@ def _what_instead(label: str, answers: Answers) -> str | None:
         )
     length = sum(len(v) * n for v, n in zip(*answers, strict=True)) / max(1, sum(answers.counts))
     # A few long labels that come again and again are no free text.
-    seldom = sum(answers.counts) / 2 < K
-    free = (length > LONG_TEXT or K > MANY_TEXTS) if seldom else length > LONG_TEXT and K > MANY
+    rare = _seldom(answers)
+    free = (length > LONG_TEXT or K > MANY_TEXTS) if rare else length > LONG_TEXT and K > MANY
     if not numbers and free:
         return f"{label!r} looks like free text ({many} different values); {other}"
     return f"{label!r} has {many} different values; {other}" if K > MANY else None

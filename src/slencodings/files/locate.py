@@ -140,6 +140,9 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in export.rows())
     ours = replace(reading, item=None, annotator=None, label=None)
+    if tool == "several":  # Other columns stand beside these, and may have such names too.
+        who = "annotator" if "annotator" in export.columns else None
+        ours = replace(ours, item="item", annotator=who, label="label")
     if _named(reading.confidence) and "confidence" in export.columns:
         ours = replace(ours, confidence=None)
     return Source(source.name, [str(path)], known=(QUESTION,)), ours

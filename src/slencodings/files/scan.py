@@ -17,12 +17,18 @@ from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
 from slencodings.files.heads import LINES, Head, common_format, head_of
 from slencodings.files.json_columns import from_json, json_keys
-from slencodings.files.keep import BETWEEN, item_parts, join_item, joined_name
-from slencodings.files.labels import merge_spellings, note_answers, note_items, one_of_lists
+from slencodings.files.labels import (
+    FOUND,
+    check_answers,
+    found_order,
+    merge_spellings,
+    note_items,
+    one_of_lists,
+)
 from slencodings.files.locate import Connection, Source, is_store
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
+from slencodings.tables.labels import typed_labels
 from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns, listed
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation
@@ -30,6 +36,8 @@ Relation: TypeAlias = duckdb.DuckDBPyRelation
 # again with how much is done, where that is not for DuckDB to say.
 Step: TypeAlias = Callable[..., None]
 
+# Between the parts of an item's name, as in exports with several questions.
+BETWEEN = " / "
 # What other programs write in a column of numbers where there is none.
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
 DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
@@ -65,7 +73,7 @@ def read(
     used = [*used, *source.known, *reading.keep, *parts]
     if parts:
         reading = replace(
-            reading, item=joined_name(parts, table.names), keep=[*parts, *reading.keep]
+            reading, item=_joined_name(parts, table.names), keep=[*parts, *reading.keep]
         )
     made = [str(reading.item)] if parts else []
     reading = choose_columns([*table.names, *made], reading, learned=learned, used=used, say=say)
@@ -83,7 +91,12 @@ def read(
     relation = one_of_lists(relation, reading.label)
     if reading.merge_case:
         relation = merge_spellings(relation, reading.label)
-    note_answers(relation, reading.label, say, ordered=reading.ordered)
+    if reading.ordered and list(reading.labels or []) == [FOUND]:
+        in_order = found_order(relation, reading.label)
+        reading = replace(reading, labels=in_order)
+        say("note", f"the order of labels: {listed(in_order)}")
+    named = reading.labels is not None
+    check_answers(relation, reading.label, say, named=named, ordered=reading.ordered)
     if asked is None:
         note_items(relation, str(reading.item), table.names, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
@@ -281,3 +294,34 @@ def typed(
             number = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
         relation = relation.project(f"* REPLACE ({number} AS {text})")
     return relation
+
+
+def item_parts(item: Any, names: Sequence[str]) -> list[str]:
+    """The columns that name an item together; none if one does."""
+    if not isinstance(item, str) or item in names or "," not in item:
+        return []
+    return [name.strip() for name in item.split(",")]
+
+
+def _joined_name(parts: Sequence[str], names: Sequence[str]) -> str:
+    """What the column of items that several columns name is called."""
+    taken = {name.casefold() for name in names}
+    choices = ["item", "_".join(parts)]
+    while choices[-1].casefold() in taken:
+        choices.append(choices[-1] + "_")
+    return next(name for name in choices if name.casefold() not in taken)
+
+
+def join_item(relation: Relation, parts: Sequence[str], name: str) -> Relation:
+    """The relation with a column of items that several columns name."""
+    texts = [f"CAST({quote(part)} AS VARCHAR)" for part in parts]
+    joined = relation.project(f"*, {f' || {BETWEEN!r} || '.join(texts)} AS {quote(name)}")
+    pairs = joined.project(", ".join(map(quote, [name, *parts]))).distinct()
+    alike = pairs.aggregate(f"{quote(name)} AS name, count(*) AS n", quote(name))
+    found = alike.filter("n > 1 AND name IS NOT NULL").limit(1).fetchall()
+    if found:
+        raise ValueError(
+            f"items that {', '.join(map(repr, parts))} name must differ when these are joined with "
+            f"{BETWEEN!r}; several are {found[0][0]!r} then. Write them otherwise."
+        )
+    return joined

@@ -13,13 +13,10 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from slencodings import __version__
 from slencodings.annotations import counted
-from slencodings.files.forms import usual_form
 from slencodings.files.hadoop import (
     common_format,
     exists,
@@ -29,16 +26,13 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
-from slencodings.files.job import about_reading
+from slencodings.files.in_place import fuse_in_place
 from slencodings.files.spark_checks import Later
-from slencodings.files.weigh import about_crowd, choose_weighing, how_written
+from slencodings.files.weigh import choose_weighing, how_written
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
 from slencodings.tables.engines import some
-from slencodings.tables.fuse import About, Fusing, fuse_rows
+from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading
-from slencodings.tables.rows import read_rows, tell
-from slencodings.trust.learn_from_table import learn_from_table
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
@@ -82,26 +76,21 @@ def encode_files(
         files = find_files(spark, sources)
         format = common_format(files, reading.format)
         table, found = read_table(
-            spark, files, format, reading, learned=not weighing.stated, say=say
+            spark, files, format, reading, learned=weighing.how != "stated", say=say
         )
         table, plain = without_dots(table, found)
-        plain, crowd = typed_labels(plain, table), weighing.crowd
-        if weighing.learns:
-            crowd = learn_from_table(table, plain, seed=fusing.seed, say=say)
+        name, about = some(sources, str), {"source": sources, "files": len(files)}
+        names: Any = {"name": name, "source": about, "named": found}
         later = Later(table)
-        rows = read_rows(table, plain, crowd=crowd, check=later.check)
-        rows = rows._replace(item=str(found.item))
-        form = usual_form(fusing.form, len(rows.labels))
-        frame, how = fuse_rows(rows, replace(fusing, form=form))
+        rows, frame, describe = fuse_in_place(
+            table, plain, fusing, weighing, **names, check=later.check, say=say
+        )
 
-        def describe() -> About:
+        def checked() -> About:
             rows.counts.update(later.counts())
-            tell(rows, some(sources, str), len(files), say)
-            about = how | {"version": __version__, "source": sources, "files": len(files)}
-            about |= about_reading(found, rows) | {"weigh": weighing.how}
-            return about if crowd is None else about | about_crowd(crowd, weighing.how, fusing.seed)
+            return describe()
 
-        about = write(spark, frame.to_native(), target, writer, describe)
+        about = write(spark, frame.to_native(), target, writer, checked)
     say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
 

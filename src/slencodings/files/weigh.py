@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing, describe
 from slencodings.tables.roles import Reading
+from slencodings.tables.rows import Rows
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.stored import crowd_to_dict, load_crowd
 
@@ -25,11 +26,6 @@ class Weighing(NamedTuple):
     how: str
     learns: bool
     crowd: Crowd | None
-
-    @property
-    def stated(self) -> bool:
-        """Whether annotations are weighed by what came with them."""
-        return self.how == "stated"
 
 
 def only_stated(reading: Reading, fusing: Fusing) -> list[str]:
@@ -73,6 +69,19 @@ def _is_number(spec: Any) -> bool:
     with suppress(TypeError, ValueError):
         return bool(float(spec) == float(spec))
     return False
+
+
+def about_rows(rows: Rows, reading: Reading, weighing: Weighing, seed: int) -> About:
+    """How rows were read and weighed, in plain values."""
+    about: About = {"columns": reading.columns}
+    if reading.confidence is not None:
+        as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
+        scale: Any = reading.confidence_scale or (0, 1)
+        ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
+        about["confidence_scale"] = "as stated" if as_stated else ends
+    about |= {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
+    about["weigh"] = weighing.how
+    return about | ({} if rows.crowd is None else about_crowd(rows.crowd, weighing.how, seed))
 
 
 def about_crowd(crowd: Crowd, weigh: str, seed: int) -> About:

@@ -12,6 +12,9 @@ from slencodings.annotations import Annotations, leave_one_out, sums_by
 from slencodings.choices import Alignment, check_word
 from slencodings.opinion import Codes, Floats
 
+# The fewest items of a person.
+LEAST_ITEMS = 30
+
 
 class Replaced(NamedTuple):
     """A person and the model in their place.
@@ -59,7 +62,7 @@ def alternative_annotator_test(
     epsilon: float = 0.2,
     rate: float = 0.05,
     min_people: int = 2,
-    min_items: int = 30,
+    min_items: int = LEAST_ITEMS,
 ) -> AlternativeAnnotatorTest:
     """Compare a model with each person in how near they are to the other people.
 
@@ -106,6 +109,28 @@ def alternative_annotator_test(
     winning = float(np.mean(won))
     advantage = float(np.mean([person.model for person in found]))
     return AlternativeAnnotatorTest(winning, advantage, winning >= 0.5, compared)
+
+
+def alternative_annotator_tests(
+    annotations: Annotations,
+    people: NDArray[np.bool_],
+    *,
+    alignment: Alignment = "accuracy",
+    epsilon: float = 0.2,
+) -> dict[Any, AlternativeAnnotatorTest]:
+    """The test of each model that shares enough items with one person and another, by its name."""
+    a, found = annotations, dict[Any, AlternativeAnnotatorTest]()
+    n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
+    for m in np.unique(a.annotator[~people[a.annotator]]).tolist():
+        answered = np.zeros(len(a.items), dtype=bool)
+        answered[a.item[a.annotator == m]] = True
+        compared = people[a.annotator] & (answered & (n > 1))[a.item]
+        if np.max(np.bincount(a.annotator[compared], minlength=1)) >= LEAST_ITEMS:
+            judge = a.annotators[m]
+            found[judge] = alternative_annotator_test(
+                a, judge, people, alignment=alignment, epsilon=epsilon
+            )
+    return found
 
 
 def _place(a: Annotations, judge: Any) -> int:

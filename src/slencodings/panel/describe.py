@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.choices import Alignment
 from slencodings.opinion import Floats
-from slencodings.panel.alternative import AlternativeAnnotatorTest, alternative_annotator_test
+from slencodings.panel.alternative import alternative_annotator_tests
 from slencodings.panel.confidence import stated_confidence
 from slencodings.panel.curve import by_number_of_people
 from slencodings.panel.families import effective_votes
@@ -27,9 +27,6 @@ from slencodings.panel.held_out import (
 from slencodings.panel.rows import About, Judge, Panel, Step
 from slencodings.panel.sides import choose_people, family, once_each
 from slencodings.trust import Crowd
-
-# The fewest items of a person in the alternative annotator test.
-_LEAST_ITEMS = 30
 
 
 def describe_panel(
@@ -66,7 +63,7 @@ def describe_panel(
     --------
     >>> from slencodings.datasets import simulated_panel
     >>> crowd = simulated_panel(100, judges={"good": 0.9, "dice": 0.3}, rng=0).annotations
-    >>> panel = describe_panel(crowd, models=["good", "dice"], bootstrap=100)
+    >>> panel = describe_panel(crowd, models=["good", "dice"], folds=2, bootstrap=100)
     >>> panel.together.gain > 0, [judge.alone.better for judge in panel.judges]
     (True, [False, True])
     """
@@ -88,6 +85,7 @@ def describe_panel(
         bootstrap=bootstrap,
         seed=seed,
     )
+    tests = alternative_annotator_tests(a, is_person, alignment=alignment, epsilon=epsilon)
     judges = [
         Judge(
             a.annotators[m],
@@ -95,7 +93,7 @@ def describe_panel(
             int(np.sum(a.annotator == m)),
             tried.score((m,), ()),
             tried.score(everyone, tuple(j for j in everyone if j != m)),
-            _tested(a, a.annotators[m], is_person, alignment, epsilon),
+            tests.get(a.annotators[m]),
             None if prices is None else prices[m],
         )
         for m in everyone
@@ -152,7 +150,11 @@ class _Tried:
         """People and these judges."""
         if judges not in self._fitted:
             held = self._held
-            crowds = held.learn(judges, self._tell)
+            # Panels with some of the models differ from that with all of them in who is asked, not
+            # also in how strongly what is learned is held back.
+            some = bool(judges) and judges != held.judges
+            like = self.panel(held.judges).crowds if some else None
+            crowds = held.learn(judges, self._tell, like)
             chances = held.chances(crowds, judges)
             if not judges:
                 self._fitted[judges] = _Fitted(crowds, chances, held.losses(chances))
@@ -216,20 +218,3 @@ def _path(tried: _Tried, prices: Mapping[int, float]) -> list[Step]:
         cost = sum(prices[m] for m in chosen)
         path.append(Step(names[best], cost, tried.score(chosen, ())))
     return path
-
-
-def _tested(
-    a: Annotations,
-    judge: Any,
-    people: NDArray[np.bool_],
-    alignment: Alignment,
-    epsilon: float,
-) -> AlternativeAnnotatorTest | None:
-    """The test, if one person has enough items with this judge and another person."""
-    n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
-    answered = np.zeros(len(a.items), dtype=bool)
-    answered[a.item[a.annotators[a.annotator] == judge]] = True
-    compared = people[a.annotator] & (answered & (n > 1))[a.item]
-    if np.max(np.bincount(a.annotator[compared], minlength=1)) < _LEAST_ITEMS:
-        return None
-    return alternative_annotator_test(a, judge, people, alignment=alignment, epsilon=epsilon)

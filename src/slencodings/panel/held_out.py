@@ -56,16 +56,23 @@ class HeldOut:
         kept[list(judges)] = True
         return self.annotations.rows(kept[self.annotations.annotator])
 
-    def learn(self, judges: Sequence[int], tell: Callable[[], None]) -> list[Crowd]:
+    def learn(
+        self,
+        judges: Sequence[int],
+        tell: Callable[[], None],
+        like: Sequence[Crowd] | None = None,
+    ) -> list[Crowd]:
         """A crowd of people and these judges for each fold, learned from the items of the others.
 
         Only people's votes are predicted: models that agree with each other earn nothing by it.
+        What was chosen for crowds of other judges, `like`, is not chosen anew for these.
         """
         a, crowds = self.panel(judges), list[Crowd]()
         for f in range(self.n_folds):
             tell()
             train = a.rows((self.fold != f)[a.item])
-            crowds.append(learn_crowd(train, scored=self.people, rng=self.seed))
+            chosen = None if like is None else like[f]
+            crowds.append(learn_crowd(train, scored=self.people, like=chosen, rng=self.seed))
         return crowds
 
     def chances(self, crowds: Sequence[Crowd], judges: Sequence[int]) -> Floats:

@@ -77,7 +77,7 @@ def learn_panel(
     --------
     >>> from slencodings.datasets import simulated_panel
     >>> crowd = simulated_panel(100, judges={"good": 0.9, "dice": 0.3}, rng=0).annotations
-    >>> panel = learn_panel(crowd, models=["good", "dice"])
+    >>> panel = learn_panel(crowd, models=["good", "dice"], folds=2)
     >>> panel.share > 0, panel.votes(crowd).probability.shape
     (True, (100, 3))
     """

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from slencodings.annotations import counted
+from slencodings.panel.alternative import AlternativeAnnotatorTest
 from slencodings.panel.families import EVERYONE
 from slencodings.panel.held_out import Score
 from slencodings.panel.rows import Judge, Panel
@@ -38,8 +42,9 @@ def _whom_to_keep(panel: Panel) -> list[str]:
     keep = [j for j in panel.judges if j.given_others.better]
     spare = [j for j in panel.judges if j.given_others.gain <= 0]
     if keep:
+        who = "each" if len(keep) > 1 else "it"
         lines.append(
-            f"Keep {_names_in_words(keep)}: each adds something that the others do not tell."
+            f"Keep {_names_in_words(keep)}: {who} adds something that the others do not tell."
         )
     elif len(panel.judges) > 1:
         lines.append("No model adds anything for sure that the others do not tell already.")
@@ -48,15 +53,18 @@ def _whom_to_keep(panel: Panel) -> list[str]:
     if len(panel.path) > 1:
         added = [f"{s.judge} ({s.cost:g}: {s.score.votes:.3f})" for s in panel.path[1:]]
         lines.append(f"By gain for the price, at cost an item: {', then '.join(added)}.")
-    passed = [j for j in panel.judges if j.test is not None and j.test.passed]
-    tested = [j for j in panel.judges if j.test is not None]
-    if tested:
-        who = _names_in_words(passed) if passed else "no model"
-        lines.append(
-            f"By the alternative annotator test {who} may stand in for a person, "
-            f"of {counted(len(tested), 'model')} tested."
-        )
-    return lines
+    tests = {j.judge: j.test for j in panel.judges if j.test is not None}
+    return [*lines, stand_ins(tests)] if tests else lines
+
+
+def stand_ins(tests: Mapping[Any, AlternativeAnnotatorTest]) -> str:
+    """Which of the models that were tested may stand in for a person, in a sentence."""
+    passed = [judge for judge, test in tests.items() if test.passed]
+    who = _in_words(passed) if passed else "no model"
+    return (
+        f"By the alternative annotator test {who} may stand in for a person, "
+        f"of {counted(len(tests), 'model')} tested."
+    )
 
 
 def _how_many_votes(panel: Panel) -> list[str]:
@@ -227,7 +235,11 @@ def _without_empty(heads: list[str], cells: list[list[str]]) -> Table:
 
 
 def _names_in_words(judges: list[Judge]) -> str:
-    names = [str(j.judge) for j in judges]
+    return _in_words([j.judge for j in judges])
+
+
+def _in_words(judges: list[Any]) -> str:
+    names = [str(judge) for judge in judges]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

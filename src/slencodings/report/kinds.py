@@ -13,7 +13,9 @@ from slencodings.annotations import Annotations
 from slencodings.kinds.multilabel import MultiLabel, set_alpha
 from slencodings.kinds.ordered import at_least
 from slencodings.opinion import Codes, Floats, credible_interval
-from slencodings.panel import stated_confidence
+from slencodings.panel import once_each, stated_confidence
+from slencodings.panel.alternative import alternative_annotator_tests
+from slencodings.panel.text import stand_ins
 from slencodings.report.names import NAME_LETTERS, shown
 from slencodings.report.summary import Dot, KindTable
 from slencodings.trust import Weighed
@@ -21,58 +23,64 @@ from slencodings.trust import Weighed
 
 def describe_order(a: Annotations, weighed: Weighed) -> list[KindTable]:
     """How severe people are, and how many items reach each label."""
-    found: list[KindTable] = []
+    return [*_severity(a), _at_least(a, weighed)]
+
+
+def _severity(a: Annotations) -> list[KindTable]:
+    """Who answers higher than the others; nothing where nobody can be compared."""
     steps = severity(a)
     known = np.flatnonzero(~np.isnan(steps.mean))
-    if a.named and len(known) > 1:
-        order = known[np.argsort(-steps.mean[known], kind="stable")]
-        names = shown([a.annotators[m] for m in order], NAME_LETTERS)
-        dots: list[Dot] = []
-        for m, name in zip(order, names, strict=True):
-            ends = (float(x) for x in (steps.mean[m], steps.low[m], steps.high[m]))
-            value, low, high = (None if np.isnan(x) else round(x, 4) for x in ends)
-            dots.append({"name": name, "value": value or 0.0, "low": low, "high": high})
-        found.append(
-            {
-                "name": "severity",
-                "title": "How many steps above the others",
-                "caption": "Who answers higher than others on the same items stands right of 0, "
-                "who answers lower left of it; the lines hold 95 of 100.",
-                "axis": "steps above the others; 0 is as they do",
-                "dots": dots,
-                "heads": ["Annotator", "Steps above", "95% interval"],
-                "rows": [
-                    [
-                        dot["name"],
-                        f"{dot['value']:+.2f}",
-                        "–" if dot["low"] is None else f"{dot['low']:+.2f} to {dot['high']:+.2f}",
-                    ]
-                    for dot in dots
-                ],
-            }
-        )
+    if not a.named or len(known) < 2:
+        return []
+    order = known[np.argsort(-steps.mean[known], kind="stable")]
+    names = shown([a.annotators[m] for m in order], NAME_LETTERS)
+    dots: list[Dot] = []
+    for m, name in zip(order, names, strict=True):
+        ends = (float(x) for x in (steps.mean[m], steps.low[m], steps.high[m]))
+        value, low, high = (None if np.isnan(x) else round(x, 4) for x in ends)
+        dots.append({"name": name, "value": value or 0.0, "low": low, "high": high})
+    return [
+        {
+            "name": "severity",
+            "title": "How many steps above the others",
+            "caption": "Who answers higher than others on the same items stands right of 0, "
+            "who answers lower left of it; the lines hold 95 of 100.",
+            "axis": "steps above the others; 0 is as they do",
+            "dots": dots,
+            "heads": ["Annotator", "Steps above", "95% interval"],
+            "rows": [
+                [
+                    dot["name"],
+                    f"{dot['value']:+.2f}",
+                    "–" if dot["low"] is None else f"{dot['low']:+.2f} to {dot['high']:+.2f}",
+                ]
+                for dot in dots
+            ],
+        }
+    ]
+
+
+def _at_least(a: Annotations, weighed: Weighed) -> KindTable:
+    """How many items would get each label or a higher one."""
     upwards = at_least(weighed.votes)
     low = credible_interval(upwards)[0][..., 0]
     chance = np.asarray(upwards.probability)[..., 0]
     names = shown(a.labels.tolist(), NAME_LETTERS)[1:]
-    found.append(
-        {
-            "name": "at-least",
-            "title": "How many items reach each label",
-            "caption": "Of all items, how many would get this label or a higher one from the next "
-            "person, on average; and how many from more than half of all people for sure (97.5%).",
-            "axis": "",
-            "dots": [],
-            "heads": ["At least", "Share of items", "More than half of people, for sure"],
-            "rows": [
-                [name, f"{chance[:, k].mean():.0%}", f"{int(np.sum(low[:, k] > 0.5)):,}"]
-                for k, name in enumerate(names)
-            ]
-            if len(chance)
-            else [],
-        }
-    )
-    return found
+    return {
+        "name": "at-least",
+        "title": "How many items reach each label",
+        "caption": "Of all items, how many would get this label or a higher one from the next "
+        "person, on average; and how many from more than half of all people for sure (97.5%).",
+        "axis": "",
+        "dots": [],
+        "heads": ["At least", "Share of items", "More than half of people, for sure"],
+        "rows": [
+            [name, f"{chance[:, k].mean():.0%}", f"{int(np.sum(low[:, k] > 0.5)):,}"]
+            for k, name in enumerate(names)
+        ]
+        if len(chance)
+        else [],
+    }
 
 
 def describe_sets(
@@ -160,6 +168,12 @@ def describe_sources(
             for row in found
         ],
     }
+
+
+def who_may_stand_in(a: Annotations, people: NDArray[np.bool_]) -> list[str]:
+    """What the alternative annotator test says of models; nothing where it has too few items."""
+    tests = alternative_annotator_tests(once_each(a)[0], people)
+    return [stand_ins(tests)] if tests else []
 
 
 def _interval(low: float | None, high: float | None) -> str:

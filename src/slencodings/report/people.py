@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -42,6 +42,7 @@ def describe_people(
     chosen: Chosen,
     times: NDArray[Any] | None = None,
     sources: KindTable | None = None,
+    of_models: Sequence[str] = (),
 ) -> People:
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
@@ -90,7 +91,10 @@ def describe_people(
         "rows": rows,
         "pairs": pair_agreement(judged, M, len(a.labels), texts),
         "sources": sources,
-        "notes": [note if len(note) <= _NOTE else note[:_NOTE] + "…" for note in roster.notes],
+        "notes": [
+            note if len(note) <= _NOTE else note[:_NOTE] + "…"
+            for note in (*of_models, *roster.notes)
+        ],
     }
 
 

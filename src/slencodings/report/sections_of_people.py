@@ -32,7 +32,8 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         return [tag("p", people["why_not"])]
     source = _SOURCES[people["source"]]
     known = [row["overconfidence"] for row in rows if row["overconfidence"] is not None]
-    not_compared = None if known else _not_compared(found["crowd"]["stated"])
+    told = known or people["sources"]
+    not_compared = None if told else _not_compared(found["crowd"]["stated"])
     return [
         tag("p", people["why_not"]) if people["why_not"] else None,
         tag("p", source) if source else None,

@@ -20,7 +20,12 @@ from slencodings.opinion import Floats
 from slencodings.report.chosen import choose
 from slencodings.report.compared import compare_encodings
 from slencodings.report.items import ItemColumns, describe_items
-from slencodings.report.kinds import describe_order, describe_sets, describe_sources
+from slencodings.report.kinds import (
+    describe_order,
+    describe_sets,
+    describe_sources,
+    who_may_stand_in,
+)
 from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
@@ -29,6 +34,7 @@ from slencodings.report.todo import Limits, Todo, describe_next, find_todo
 from slencodings.report.without import without_each
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES
 from slencodings.trust import Weighed, weigh
+from slencodings.trust.learn_crowd import scored_annotators
 
 Progress = Callable[[str, int, int], None]
 
@@ -103,14 +109,17 @@ def summarise(
     kinds = describe_order(a, weighed) if a.ordered else []
     if sets is not None and questions is not None:
         kinds += describe_sets(a, weighed, check_sets(a, sets), questions)
-    confidence = None
-    if sources is not None and scored is not None:
-        confidence = describe_sources(a, np.isin(a.annotators, scored), sources, seed)
+    confidence, of_models = None, list[str]()
+    if scored is not None:
+        is_scored = scored_annotators(a, scored)
+        of_models = who_may_stand_in(a, is_scored)
+        if sources is not None:
+            confidence = describe_sources(a, is_scored, sources, seed)
     return {
         "title": shown([name], 80)[0] if name else "",
         "crowd": _glance(a, weighed, todo, columns.gold, seed, questions=sets is not None),
         "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
-        "annotators": describe_people(a, weighed, without, chosen, times, confidence),
+        "annotators": describe_people(a, weighed, without, chosen, times, confidence, of_models),
         "labels": describe_labels(a, weighed, seed, kinds),
         "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
         "next": describe_next(a, weighed, todo, chosen),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Opinion
-from slencodings.tables.codes import read_codes
+from slencodings.tables.codes import at_its_word, read_codes
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -31,8 +31,8 @@ from slencodings.tables.engines import (
     probability,
     to_arrays,
 )
-from slencodings.tables.roles import in_order
-from slencodings.tables.rows import Reading, check_named, read_rows
+from slencodings.tables.roles import Reading, in_order
+from slencodings.tables.rows import check_named, read_rows
 
 
 def from_table(
@@ -121,8 +121,7 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     if reading.confidence is not None:
         stated = _trusted(sorted_rows[STATED].astype(float), scale)
         if scale is None:
-            literal = np.all((stated >= 0) & (stated <= 1))
-            u = 1 - stated if literal else np.zeros(len(stated))
+            u = at_its_word(stated)
     return Annotations(
         item=sorted_rows["sle_i"].astype(np.intp),
         annotator=who,

@@ -16,6 +16,8 @@ from slencodings.choices import Missing
 from slencodings.tables import columns as col
 from slencodings.tables import engines
 from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, ROW, Frame
+from slencodings.tables.labels import Answers
+from slencodings.tables.roles import Reading
 
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5
@@ -44,6 +46,24 @@ class Flaw(NamedTuple):
             f"{self.needed}; {count} of {counted(rows, 'row')} {self.rows_have}{where}. "
             f"{self.what_to_do}"
         ).rstrip()
+
+
+def flaws_of(
+    reading: Reading, answers: Answers, numbers: list[col.Number], *, learned: bool
+) -> list[Flaw]:
+    """All that may be wrong with a row."""
+    label, labels, first, missing = reading.label, answers.labels, answers.names[0], reading.missing
+    K = len(labels or ())
+    return [
+        *id_flaws(str(reading.item), reading.annotator, first, missing),
+        *(
+            soft_flaws(label, K)
+            if answers.soft
+            else label_flaws(label, labels, learned=learned, named=reading.named)
+        ),
+        *([] if reading.base_rate is None else prior_flaws(reading.base_rate, K)),
+        *(flaw for value in numbers for flaw in number_flaws(value, first, missing)),
+    ]
 
 
 def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> list[Flaw]:

@@ -1,14 +1,17 @@
-"""A pandas table that has nothing wrong to arrays, without a query.
+"""Tables that have nothing wrong to arrays, without a query.
 
-An engine would join names to their places and collect them, which takes several times as long.
+An engine would join names to their places and collect them, which takes several times as long, and
+of a few rows a hundred times.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +19,29 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
 from slencodings.tables import columns as col
+from slencodings.tables.engines import as_column, unmasked
+from slencodings.tables.labels import natural
 from slencodings.tables.roles import Reading, twins
 
 # The places of values among the sorted distinct ones, -1 where there is none; and those.
 _Coded: TypeAlias = tuple[Codes, NDArray[Any]]
+# More rows than these DuckDB codes as fast.
+_FEW = 50_000
+# What DuckDB hands out as NumPy has it.
+_SIMPLE_TYPES = {"VARCHAR", "BOOLEAN", "DOUBLE", "FLOAT", "BIGINT", "INTEGER", "SMALLINT"}
 
 
 def read_codes(table: Any, reading: Reading) -> Annotations | None:
-    """The annotations of a plain and sound pandas table; None for any other.
+    """The annotations of a plain and sound table of pandas, of arrays or of few rows in DuckDB.
 
-    Left to engines are tables and types of other libraries, soft labels, labels that are given,
-    mappings, duplicates to be found, and all that is wrong, which they count and show.
+    None for any other. Left to engines are tables and types of other libraries, soft labels, labels
+    that are given, mappings, duplicates to be found, and all that is wrong, which they count and
+    show.
     """
-    if not _simple(table, reading):
+    columns = _columns(table, reading) if _simple(reading) else None
+    if columns is None:
         return None
-    said, item = _label_codes(table[reading.label]), _codes(table[reading.item])
+    said, item = _label_codes(columns[str(reading.label)]), _codes(columns[str(reading.item)])
     if said is None or item is None or np.min(item[0]) < 0:
         return None
     (y, labels), (i, items) = said, item
@@ -38,12 +49,16 @@ def read_codes(table: Any, reading: Reading) -> Annotations | None:
     y, i = y[answered], i[answered]
     who = np.zeros(len(y), dtype=np.intp), np.asarray(["anonymous"], dtype=object)
     if reading.annotator is not None:
-        who = _codes(table[reading.annotator].iloc[answered])
-    value, to_uncertainty = col.stated(reading)
-    stated = _numbers(table, value, answered, len(y))
-    reliability = _numbers(table, col.reliability(reading.reliability), answered, len(y))
+        who = _codes(_at(columns[reading.annotator], answered))
+    scale = reading.confidence_scale
+    as_stated = replace(reading, confidence_scale=_unchanged) if scale is None else reading
+    value, to_uncertainty = col.stated(as_stated)
+    stated = _numbers(columns, value, answered, len(y))
+    reliability = _numbers(columns, col.reliability(reading.reliability), answered, len(y))
     if who is None or np.min(who[0]) < 0 or stated is None or reliability is None:
         return None
+    if reading.confidence is not None and scale is None:
+        to_uncertainty = at_its_word
     return Annotations(
         item=i,
         annotator=who[0],
@@ -57,25 +72,65 @@ def read_codes(table: Any, reading: Reading) -> Annotations | None:
     )
 
 
-def _simple(table: Any, reading: Reading) -> bool:
-    """Whether it is a pandas table, and each role is played by a column of its own or a number."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(table, pandas.DataFrame):
-        return False
-    names: list[Any] = list(table.columns)
+def at_its_word(stated: Floats) -> Floats:
+    """The uncertainty of confidence whose scale nobody named: none, unless all is in [0, 1]."""
+    literal = np.all((stated >= 0) & (stated <= 1))
+    return 1 - stated if literal else np.zeros(len(stated))
+
+
+def _unchanged(confidence: Any) -> Any:
+    return confidence
+
+
+def _simple(reading: Reading) -> bool:
+    """Whether each role is played by a column of its own or a number."""
     scale, doubt = reading.confidence_scale, (reading.uncertainty, reading.confidence)
     return (
-        all(isinstance(name, str) for name in names)
-        and all(isinstance(name, str) and name in names for _, name in reading.wanted)
-        and twins(names) is None
-        and len(table) > 0
-        and isinstance(reading.label, str)
+        isinstance(reading.label, str)
         and reading.labels is None
+        and not reading.base_rate
         and reading.missing in ("error", "drop", "trust")
         and reading.duplicates == "all"
         and None in doubt
-        and (reading.confidence is None or (scale is not None and not callable(scale)))
+        and (reading.confidence is None or not callable(scale))
     )
+
+
+def _columns(table: Any, reading: Reading) -> Mapping[str, Any] | None:
+    """The columns that play a role, of pandas or as arrays; None if others must open the table."""
+    pandas, duckdb = (sys.modules.get(name) for name in ("pandas", "duckdb"))
+    relation = duckdb is not None and isinstance(table, duckdb.DuckDBPyRelation)
+    frame = pandas is not None and isinstance(table, pandas.DataFrame)
+    if not (relation or frame or isinstance(cast("object", table), Mapping)):
+        return None
+    names: list[Any] = list(table.columns if relation or frame else table)
+    wanted = list(dict.fromkeys(name for _, name in reading.wanted))
+    if (
+        not all(isinstance(name, str) for name in [*names, *wanted])
+        or not set(wanted) <= set(names)
+        or twins(names) is not None
+    ):
+        return None
+    if frame:
+        return table if len(table) else None
+    columns = _fetched(table, wanted) if relation else {n: as_column(n, table[n]) for n in wanted}
+    sizes = {len(values) for values in columns.values()}
+    return columns if len(sizes) == 1 and 0 < max(sizes) <= _FEW else None
+
+
+def _fetched(relation: Any, names: list[str]) -> dict[str, Any]:
+    """The columns of a relation, or the first of too many rows; none if types are its own."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    if not {types[name] for name in names} <= _SIMPLE_TYPES:
+        return {}
+    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+    found = relation.project(quoted).limit(_FEW + 1).fetchnumpy()
+    return {name: unmasked(found[name]) for name in names}
+
+
+def _at(column: Any, rows: Any) -> Any:
+    array = isinstance(cast("object", column), np.ndarray)
+    return column[rows] if array else column.iloc[rows]
 
 
 def _label_codes(column: Any) -> _Coded | None:
@@ -85,13 +140,15 @@ def _label_codes(column: Any) -> _Coded | None:
         return None
     y, names = coded
     found = names.tolist()
-    place = {label: k for k, label in enumerate(sorted(found, key=col.natural(found)))}
+    place = {label: k for k, label in enumerate(sorted(found, key=natural(found)))}
     codes = np.asarray([*(place[label] for label in found), -1], dtype=np.intp)
     return codes[y], np.asarray(list(place), dtype=object if isinstance(found[0], str) else None)
 
 
 def _codes(column: Any) -> _Coded | None:
     """Codes of text, whole numbers and truth values; None of other types."""
+    if isinstance(column, np.ndarray):
+        return _array_codes(cast("NDArray[Any]", column))
     pd: Any = import_module("pandas")
     kind = _kind(column)
     if kind in ("i", "u"):
@@ -112,6 +169,31 @@ def _codes(column: Any) -> _Coded | None:
     return np.append(np.argsort(order), -1)[codes], names.to_numpy(dtype=object)[order]
 
 
+def _array_codes(values: NDArray[Any]) -> _Coded | None:
+    """Codes of an array of these; text may be missing, where it is None."""
+    if values.dtype.kind != "O":
+        if np.ma.is_masked(values) or values.dtype.kind not in "iub":
+            return None
+        names, codes = np.unique(np.asarray(values), return_inverse=True)
+        return codes, names
+    given: list[Any] = values.tolist()
+    kinds = set(map(type, given))
+    if kinds == {bool}:
+        return _array_codes(values.astype(bool))
+    known: list[Any] = sorted({*given} - {None}) if kinds in ({str}, {str, type(None)}) else []
+    if not known or not _is_plain_text(known):
+        return None
+    place: dict[Any, int] = {name: k for k, name in enumerate(known)} | {None: -1}
+    codes = np.asarray([place[name] for name in given], dtype=np.intp)
+    return codes, np.asarray(known, dtype=object)
+
+
+def _is_plain_text(words: list[Any]) -> bool:
+    """Whether engines read it all: what cannot be encoded is for them to refuse."""
+    text = "".join(words)
+    return "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in set(text))
+
+
 def _kind(column: Any) -> str:
     """NumPy's letter for the type; nothing for types of pandas alone."""
     dtype: Any = column.dtype
@@ -129,16 +211,21 @@ def _place_codes(values: NDArray[Any], low: int, high: int) -> _Coded:
     return place[offset], (names + low).astype(values.dtype)
 
 
-def _numbers(table: Any, value: col.Number, answered: Any, rows: int) -> Floats | None:
+def _numbers(
+    columns: Mapping[str, Any], value: col.Number, answered: Any, rows: int
+) -> Floats | None:
     """What a column says of the annotations, or a number of all; None if it must be checked."""
     if not isinstance(value.spec, str):
         if not isinstance(value.spec, Real):
             return None
         col.check_range(value, value.spec)
         return np.full(rows, float(value.spec))
-    column = table[value.spec]
+    column = columns[value.spec]
     if _kind(column) not in ("i", "u", "f"):
         return None
-    x = column.to_numpy()[answered].astype(np.float64)
+    if isinstance(column, np.ndarray):
+        x: Floats = np.ma.filled(cast("Floats", column.astype(np.float64)), np.nan)[answered]
+    else:
+        x = column.to_numpy()[answered].astype(np.float64)
     # Written so that NaN fails it.
-    return x if np.all((x >= value.low) & (x <= value.high)) else None
+    return x if np.all((x >= value.low) & (x <= value.high) & np.isfinite(x)) else None

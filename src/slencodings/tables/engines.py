@@ -92,7 +92,7 @@ def open_table(
         return frame.lazy("polars"), _as_pandas
     for name in (name for name, dtype in frame.schema.items() if dtype == nw.Object):
         typed = pandas[name].convert_dtypes()
-        typed = _column(name, typed.tolist()) if typed.dtype == object else typed
+        typed = as_column(name, typed.tolist()) if typed.dtype == object else typed
         pandas = pandas.assign(**{name: typed})
     return _relation(duckdb.from_df, pandas), _as_pandas
 
@@ -129,7 +129,7 @@ def _as_pyarrow(result: Frame, about: About) -> Any:
 
 def _open_mapping(table: Mapping[str, Any], wanted: Any) -> tuple[Frame, GiveBack]:
     names = list(table) if wanted is None else _chosen(list(table), wanted)
-    columns = {name: _column(name, table[name]) for name in names}
+    columns = {name: as_column(name, table[name]) for name in names}
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) > 1:
         raise ValueError(
@@ -145,7 +145,7 @@ def _from_dict(sle_columns: Mapping[str, object]) -> Any:
     return duckdb.sql("FROM sle_columns")
 
 
-def _column(name: str, given: Any) -> Any:
+def as_column(name: str, given: Any) -> Any:
     """An array that DuckDB reads as it is meant: it guesses the type of objects by a sample."""
     if not isinstance(given, list | tuple):
         given = np.asarray(given)
@@ -217,14 +217,14 @@ def to_arrays(frame: Frame) -> dict[str, Any]:
     """All of a lazy frame as NumPy arrays."""
     if frame.implementation.is_duckdb():
         arrays = frame.to_native().fetchnumpy()
-        return {name: _unmasked(values) for name, values in arrays.items()}
+        return {name: unmasked(values) for name, values in arrays.items()}
     frame = nw.from_native(databases.portable(frame.to_native())) if is_database(frame) else frame
     eager = frame.collect()
     arrays = {name: eager[name].to_numpy() for name in eager.columns}
     return {k: v.astype(object) if v.dtype.kind in "TU" else v for k, v in arrays.items()}
 
 
-def _unmasked(array: Any) -> Any:
+def unmasked(array: Any) -> Any:
     """What is missing is NaN among floats, NaT among times, None among all else."""
     if not np.ma.is_masked(array):
         return np.asarray(array)
@@ -297,7 +297,7 @@ def join_known(frame: Frame, on: Sequence[str], known: Mapping[str, Any]) -> Fra
     """
     if frame.implementation.is_duckdb():
         _sle_known = {
-            f"{name}_known" if name in on else name: _column(name, values)
+            f"{name}_known" if name in on else name: as_column(name, values)
             for name, values in known.items()
         }
         added = ", ".join(name for name in known if name not in on)

@@ -36,8 +36,6 @@ from slencodings.tables.weights import LIKELIHOOD, WORTH
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
 
-# How opinions were made, for JSON.
-
 # W of opinions unless it is said or learned.
 USUAL_WEIGHT = 2.0
 
@@ -316,6 +314,7 @@ def _plan(rows: Rows, fusing: Fusing) -> Plan:
         )
     if base_rate is not None or rows.priors:
         values = [*values, "base_rate"]
+    weight = _prior_weight(fusing.prior_weight, crowd)
     smoothing = check_smoothing(0.01 if smoothing is None else smoothing)
     if operator == "constraint" and smoothing == 0:
         raise ValueError(
@@ -325,7 +324,7 @@ def _plan(rows: Rows, fusing: Fusing) -> Plan:
     return Plan(
         operator,
         smoothing,
-        _prior_weight(fusing.prior_weight, crowd),
+        weight,
         shared_base_rate(base_rate, labels).tolist(),
         list(dict.fromkeys(values)),
         labels,

@@ -6,26 +6,17 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
 from slencodings.annotations import counted, plainly
 from slencodings.choices import Duplicates, Missing, check_word
-from slencodings.tables import columns as col
 from slencodings.tables import engines
-from slencodings.tables.checks import (
-    Check,
-    check_now,
-    id_flaws,
-    label_flaws,
-    number_flaws,
-    prior_flaws,
-    soft_flaws,
-)
+from slencodings.tables.checks import Check, check_now, flaws_of
+from slencodings.tables.columns import as_stated, numbers_of, selected
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -37,6 +28,7 @@ from slencodings.tables.engines import (
     UNCERTAINTY,
     Frame,
 )
+from slencodings.tables.labels import answers_of, prior_columns, settled
 from slencodings.tables.roles import Reading
 
 if TYPE_CHECKING:
@@ -69,6 +61,11 @@ class Rows(NamedTuple):
     summed: bool = False
     averaged: bool = False
 
+    @property
+    def answer(self) -> str:
+        """The column that is null in rows which say nothing."""
+        return engines.probability(0) if self.soft else LABEL
+
 
 def read_rows(
     table: Any,
@@ -83,84 +80,32 @@ def read_rows(
     `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt. A `check` for
     later leaves `counts` empty until then.
     """
-    label, base_rate = _names(reading.label), _names(reading.base_rate)
-    reading = replace(reading, label=label, base_rate=base_rate)
+    reading = replace(reading, label=_names(reading.label), base_rate=_names(reading.base_rate))
     check_word("missing", reading.missing, Missing)
     check_word("duplicates", reading.duplicates, Duplicates)
     if crowd is not None:
         _check_crowd(reading, crowd)
-    item, annotator, labels = reading.item, reading.annotator, reading.labels
     frame, give_back = engines.open_table(table, reading.wanted)
-    schema = frame.collect_schema()
-    stated, to_uncertainty = col.stated(reading)
-    if crowd is not None and _as_stated(crowd) and reading.confidence is not None:
-        # Its worth was learned as it is; the ends of a scale say what may come.
-        to_uncertainty = _unchanged
-        stated = (
-            stated if reading.confidence_scale else stated._replace(low=-math.inf, high=math.inf)
-        )
-    numbers = [stated, col.reliability(reading.reliability)]
-    soft = not isinstance(label, str) or isinstance(schema[label], nw.List | nw.Array)
-    if crowd is not None:
-        labels = _known_names(crowd, schema, annotator, None if soft else str(label), labels)
-    if soft:
-        labels = col.soft_names(frame, label, labels)
-        answers = col.soft_columns(schema, "label", label, len(labels), engines.probability)
-    else:
-        column, labels = col.label_column(schema, str(label), labels, reading.named)
-        answers = [column.alias(LABEL)]
-    priors = col.prior_columns(frame, base_rate, labels)
-    mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
-    frame = frame.select(
-        col.identifier(schema, str(item)).alias(ITEM),
-        *([] if annotator is None else [col.identifier(schema, annotator).alias(ANNOTATOR)]),
-        *answers,
-        *priors,
-        *(col.number(schema, value) for value in numbers if value not in mappings),
-    )
-    if ordered or reading.duplicates in ("first", "last"):
-        frame = _in_order(frame)
-    if mappings:
-        frame = _looked_up(frame, schema, mappings, annotator)
-
-    K = len(labels or ())
-    answered = [engines.probability(k) for k in range(K)] if soft else [LABEL]
-    unchecked = frame
-    frame, counts = check(
-        frame,
-        [
-            *id_flaws(str(item), annotator, answered[0], reading.missing),
-            *(
-                soft_flaws(label, K)
-                if soft
-                else label_flaws(label, labels, learned=bool(crowd), named=reading.named)
-            ),
-            *(prior_flaws(base_rate, K) if priors else []),
-            *(f for value in numbers for f in number_flaws(value, answered[0], reading.missing)),
-        ],
-        answered[0],
-    )
-    if labels is None:
-        labels = col.found_labels(unchecked, label, counts.get("rows"))
-    col.check_count(labels, counts.get("rows"), reading.named)
-    if soft:
-        frame = _normalised(frame, answered)
-    else:
-        frame, labels = col.whole_numbers(frame, labels)
+    numbers, to_uncertainty = numbers_of(reading, crowd)
+    answers = answers_of(frame, reading, crowd)
+    priors = prior_columns(frame, reading.base_rate, answers.labels)
+    unchecked = selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
+    flaws = flaws_of(reading, answers, numbers, learned=crowd is not None)
+    frame, counts = check(unchecked, flaws, answers.names[0])
+    frame, labels = settled(frame, answers, reading, counts.get("rows"), unchecked)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
-    certain = _certain(reading, crowd)
-    frame = _without_missing(frame, answered, reading.missing, annotator is not None, certain)
-    averaged = reading.duplicates == "average"
-    if reading.duplicates != "all":
-        check_named(reading)
-        frame = (
-            _shared(frame, answered[0])
-            if averaged
-            else _without_duplicates(frame, answered, reading.duplicates)
-        )
+    frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
     return Rows(
-        frame, labels, str(item), counts, soft, bool(priors), give_back, crowd, averaged=averaged
+        _once_each(frame, answers.names, reading),
+        labels,
+        str(reading.item),
+        counts,
+        answers.soft,
+        bool(priors),
+        give_back,
+        crowd,
+        averaged=reading.duplicates == "average",
     )
 
 
@@ -193,26 +138,6 @@ def _check_crowd(reading: Reading, crowd: Crowd) -> None:
         )
 
 
-def _unchanged(confidence: Any) -> Any:
-    return confidence
-
-
-def _as_stated(crowd: Crowd) -> bool:
-    """Whether confidence is read as it was stated, on whatever scale; or not at all."""
-    return not crowd.from_uncertainty or not len(crowd.levels)
-
-
-def _in_order(frame: Frame) -> Frame:
-    with_rows = engines.numbered(frame)
-    if with_rows is None:
-        raise ValueError(
-            "duplicates='first' and 'last' need rows in an order, which "
-            f"{frame.implementation.name.lower()} does not keep. Sort and drop them there, or pass "
-            "duplicates='all' or duplicates='error'."
-        )
-    return with_rows
-
-
 def _names(spec: Any) -> Any:
     """One name, or a list of several."""
     if isinstance(spec, str) or not isinstance(spec, Iterable):
@@ -220,88 +145,38 @@ def _names(spec: Any) -> Any:
     return list(cast("Iterable[Any]", spec))
 
 
-def _looked_up(
-    frame: Frame, schema: nw.Schema, mappings: list[col.Number], annotator: str | None
-) -> Frame:
-    """The frame with what mappings know of each annotator."""
-    if ROW not in frame.collect_schema().names():
-        # Looking up need not keep the order of rows.
-        frame = engines.numbered(frame) or frame
-    for value in mappings:
-        _check_mapping(schema, value, annotator)
-        frame = engines.look_up(frame, ANNOTATOR, value.spec, value.column)
-    return frame
-
-
-def _normalised(frame: Frame, answered: list[str]) -> Frame:
-    """Sums of exactly one, so that all forms agree on what was written with few digits."""
-    frame = frame.with_columns(engines.fold(add, map(nw.col, answered)).alias("sle_sum"))
-    return frame.with_columns(*(nw.col(p) / nw.col("sle_sum") for p in answered)).drop("sle_sum")
-
-
-def _check_mapping(schema: nw.Schema, value: col.Number, annotator: str | None) -> None:
-    if annotator is None:
-        raise ValueError(
-            f"`{value.name}` by annotator needs to know who annotated; no annotator column came. "
-            "Pass annotator='COLUMN'."
-        )
-    if wrong := col.misfits(schema[annotator], list(value.spec)):
-        raise ValueError(
-            f"`{value.name}` must know annotators as column {annotator!r} does, by "
-            f"{schema[annotator]}; {wrong[0]!r} came. Change the mapping or the column."
-        )
-    for name, given in value.spec.items():
-        col.check_range(value, given, f" for {name!r}")
-
-
-def _known_names(
-    crowd: Crowd, schema: nw.Schema, annotator: str | None, label: str | None, labels: Any
-) -> Any:
-    """The labels, and an error if columns and crowd know them or the annotators by other names."""
-    known = {"annotators": crowd.annotators.tolist(), "labels": crowd.labels.tolist()}
-    if known["annotators"] == ["anonymous"]:  # Nobody was told apart.
-        known["annotators"] = []
-    for role, column in (("annotators", annotator), ("labels", label)):
-        names = [name for name in known[role] if name is not None]
-        if column is not None and (wrong := col.misfits(schema[column], names)):
-            raise ValueError(
-                f"`crowd` must know {role} as column {column!r} does, by {schema[column]}; "
-                f"{wrong[0]!r} came. Change the column, or learn from a table like this one."
-            )
-    if label is None:  # Names say which probability is whose.
-        return labels
-    if labels is not None and list(labels) != known["labels"]:
-        raise ValueError(
-            f"`labels` are those that the crowd was learned for, {engines.some(known['labels'])}; "
-            f"{engines.some(labels)} came. Leave labels out."
-        )
-    return known["labels"]
-
-
 def _certain(reading: Reading, crowd: Crowd | None) -> float:
     """What counts as no uncertainty: for confidence as it was stated, the highest level."""
-    if crowd is None or not _as_stated(crowd) or not len(crowd.levels):
+    if crowd is None or not as_stated(crowd) or not len(crowd.levels):
         return 0.0
     scale = reading.confidence_scale
     return float(crowd.levels[-1] if scale is None else scale[1])
 
 
-def _without_missing(
-    frame: Frame, answered: list[str], missing: Missing, annotator: bool, certain: float
-) -> Frame:
-    if missing == "trust":
+def _without_missing(frame: Frame, answered: list[str], reading: Reading, certain: float) -> Frame:
+    if reading.missing == "trust":
         trusted = nw.col(UNCERTAINTY).fill_null(certain), nw.col(RELIABILITY).fill_null(1.0)
         return frame.with_columns(*trusted)
-    if missing == "drop":
+    if reading.missing == "drop":
         absent = nw.col(UNCERTAINTY).is_null() | nw.col(RELIABILITY).is_null()
-        absent = absent | nw.col(ANNOTATOR).is_null() if annotator else absent
-        return _silent(frame, answered, absent)
+        absent = absent if reading.annotator is None else absent | nw.col(ANNOTATOR).is_null()
+        return _silenced(frame, answered, absent)
     return frame
 
 
-def _silent(frame: Frame, answered: list[str], where: nw.Expr) -> Frame:
+def _silenced(frame: Frame, answered: list[str], where: nw.Expr) -> Frame:
     """A dropped annotation says nothing, and its item stays."""
     return frame.with_columns(*(nw.when(~where).then(nw.col(c)).alias(c) for c in answered))
+
+
+def _once_each(frame: Frame, answered: list[str], reading: Reading) -> Frame:
+    """What an annotator said several times of an item, as the reading takes it."""
+    if reading.duplicates == "all":
+        return frame
+    check_named(reading)
+    if reading.duplicates == "average":
+        return _shared(frame, answered[0])
+    return _without_duplicates(frame, answered, reading.duplicates)
 
 
 def check_named(reading: Reading) -> None:
@@ -350,11 +225,11 @@ def _without_duplicates(frame: Frame, answered: list[str], duplicates: Duplicate
     kept = (at.min() if duplicates == "first" else at.max()).over(ITEM, ANNOTATOR)
     frame = frame.with_columns(kept.alias("sle_kept"))
     other = (nw.col(ROW) != nw.col("sle_kept")) & ~nw.col(ANNOTATOR).is_null()
-    return _silent(frame, answered, other).drop("sle_labelled", "sle_kept")
+    return _silenced(frame, answered, other).drop("sle_labelled", "sle_kept")
 
 
-def count_repeated(rows: Rows) -> tuple[int, bool]:
-    """How many rows of a DuckDB table repeat an earlier (item, annotator); whether that is exact.
+def note_repeated(rows: Rows, say: Callable[[str, str], None]) -> Rows:
+    """Count and tell which rows of a DuckDB table repeat an earlier pair, and keep them all.
 
     Of many rows they are counted on some of the items, chosen by a hash.
     """
@@ -362,10 +237,17 @@ def count_repeated(rows: Rows) -> tuple[int, bool]:
     parts = 1 if n <= MOST_ROWS_TO_COUNT_DUPLICATES else math.ceil(n / ENOUGH_ROWS_TO_COUNT)
     if parts > 1:
         frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) % {parts} = 0"))
-    first = engines.probability(0) if rows.soft else LABEL
-    found = parts * _more_than_once(_repeated(frame, first))
-    rows.counts["repeated" if parts == 1 else "repeated_about"] = found
-    return found, parts == 1
+    found = parts * _more_than_once(_repeated(frame, rows.answer))
+    if found:
+        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
+        say(
+            "note",
+            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
+            "--duplicates average|first|last|error changes that",
+        )
+    counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
+    return rows._replace(counts=counts)
 
 
 def _repeated(frame: Frame, first: str) -> Frame:

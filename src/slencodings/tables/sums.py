@@ -34,7 +34,6 @@ import narwhals as nw
 
 from slencodings.annotations import in_steps
 from slencodings.choices import Operator, Value
-from slencodings.tables.columns import MOST_COLUMNS
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -52,6 +51,7 @@ from slencodings.tables.engines import (
     stacked,
     with_totals,
 )
+from slencodings.tables.labels import MOST_COLUMNS
 from slencodings.tables.roles import twins
 from slencodings.tables.rows import Rows, with_sum_of_source
 from slencodings.tables.weights import WORTH, add_worth
@@ -374,7 +374,7 @@ def wide_names(item: str, plan: Plan) -> list[tuple[str, int, str]]:
 
 def _prior_sums(rows: Rows, plan: Plan) -> dict[str, nw.Expr]:
     """Base rates by row, added up by worth, by certainty, and plainly."""
-    answered = ~nw.col(probability(0) if rows.soft else LABEL).is_null()
+    answered = ~nw.col(rows.answer).is_null()
     weights = {"w": nw.when(answered).then(nw.col(WORTH)).otherwise(0.0), "n": nw.lit(1.0)}
     if plan.certain:
         weights["c"] = nw.when(answered).then(nw.col(CERTAIN)).otherwise(0.0)

@@ -41,6 +41,7 @@ _FITTED = (
     "n_features_in_",
     "feature_names_in_",
     "text_encoder_",
+    "questions_",
 )
 
 
@@ -59,7 +60,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     smoothing : the doubt left about everybody; labels get it where the objective is a KL
     normalize : divide the KL by the concentration of the target, so that rows count the same;
         else those that much is known about count more, as the paper prints it
-    prior_weight : W, of the Dirichlet distributions
+    prior_weight : W, of the Dirichlet distributions; with many more than 10 labels, as many as
+        labels keep the first gradients of a KL as small as those of cross-entropy
     schedule : of the learning rate of AdamW: "cosine" or "constant"
     validation : share of rows held out, to stop after `patience` epochs without a lower loss and
         keep the best weights; 0 trains on all rows to the end. Of annotations it is the log-loss
@@ -78,6 +80,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     history_ : one row per epoch: epoch, loss, validation_loss
     rounds_ : what came of `rounds`, if there were several
     text_encoder_ : what read the texts that X was made of, if somebody says so before storing it
+    questions_ : the labels that the last columns of X ask about, if somebody says so likewise
 
     Examples
     --------
@@ -205,6 +208,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.network_, self.history_ = target.labels, network, history
         names = names if target.items is None else target.items
         self.text_encoder_: str | None = None
+        self.questions_: list[str] | None = None
         self.seen_ = saving.name_hashes([] if names is None else names.tolist())
         return self
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.opinion import Floats
 from slencodings.trust.crowd import Crowd
-from slencodings.trust.worth import ENOUGH, ONE_COUNT, Learned, Objective, Ridge, Votes
+from slencodings.trust.objective import Objective
+from slencodings.trust.worth import ENOUGH, ONE_COUNT, Learned, Ridge, Votes
 
 # Worth is learned up to ten thousandfold, its parts up to a hundredfold.
 _SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
@@ -54,15 +57,30 @@ def learn_worth(
     pairs = _folds(votes, rng) if like is None else []
     total = _trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
-    chosen = _choose(pairs, parts, ridge, on_step)
-    objective = Objective.of(votes, meaning=parts.meaning)
-    at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
+    objective = Objective.of(votes)
+    with _without_threads():
+        chosen = _choose(pairs, parts, ridge, on_step)
+        at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
     plain = Learned(math.log(ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     compared = {"votes": plain, "learned": at}
     scored = votes.scored > 0
     losses = {name: float(np.mean(objective.losses(x)[scored])) for name, x in compared.items()}
     losses |= {} if math.isnan(chosen.loss) else {"held_out": chosen.loss}
     return LearnedWorth(at, chosen.ridge, losses, converged)
+
+
+def _without_threads() -> AbstractContextManager[Any]:
+    """Keep SciPy's BLAS to one thread, where threadpoolctl is there to say so.
+
+    L-BFGS-B factors matrices of 20 x 20 in every step. Other threads of OpenBLAS, once they have
+    helped with one, spin for longer than all of the work takes.
+    """
+    import_module("scipy.optimize")  # What is not loaded yet would not be told.
+    try:
+        threads: Any = import_module("threadpoolctl")
+    except ImportError:
+        return nullcontext()
+    return threads.threadpool_limits(1, user_api="blas")
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
@@ -113,7 +131,7 @@ def _choose(
 
     `pairs` are `_folds`: what is predicted, with what the others taught.
     """
-    both = [tuple(Objective.of(v, meaning=parts.meaning) for v in pair) for pair in pairs]
+    both = [tuple(map(Objective.of, pair)) for pair in pairs]
     starts: list[Learned | None] = [None] * len(pairs)
 
     def held_out(tried: Chosen) -> Chosen:
@@ -164,23 +182,24 @@ def _fit(
 
     (_, M, L), K = objective.votes.sizes, len(objective.votes.base_rate)
     R, n_meant = len(objective.votes.item), K**2 if parts.meaning else 0
-    free = np.r_[True, np.full(M, parts.annotator), np.full(L, parts.level), parts.truth]
-    free = np.r_[free, np.full(n_meant, True)]
-    still = np.r_[np.zeros(1 + M + L), 0.0 if parts.truth else -np.inf, np.zeros(n_meant)]
+    free = np.repeat([True, parts.annotator, parts.level, parts.truth, True], [1, M, L, 1, n_meant])
+    still = np.zeros(len(free))
+    still[1 + M + L] = 0.0 if parts.truth else -np.inf
     x = still.copy() if start is None else _pack(start)
 
     def unpack(free_values: Floats) -> Learned:
         full = still.copy()
         full[free] = free_values
-        worth, logit, apart = np.split(full, [1 + M + L, 2 + M + L])
-        meant = apart.reshape(K, K) if parts.meaning else None
-        return Learned(float(worth[0]), worth[1 : 1 + M], worth[1 + M :], float(logit[0]), meant)
+        level, logit = 1 + M, 1 + M + L
+        meant = full[logit + 1 :].reshape(K, K) if parts.meaning else None
+        worth = full[1:level], full[level:logit]
+        return Learned(float(full[0]), *worth, float(full[logit]), meant)
 
     def value(free_values: Floats) -> tuple[float, Floats]:
         loss, gradient = objective(unpack(free_values), ridge)
         return loss, _pack(gradient)[free]
 
-    bound = np.r_[_SCALE, np.full(M + L, _PART), _LOGIT, np.full(n_meant, _PART)][free]
+    bound = np.repeat([_SCALE, _PART, _LOGIT, _PART], [1, M + L, 1, n_meant])[free]
     found = minimize(
         value,
         x[free],
@@ -195,5 +214,6 @@ def _fit(
 
 
 def _pack(at: Learned) -> Floats:
-    apart = np.zeros(0) if at.apart is None else at.apart.ravel()
-    return np.r_[at.scale, at.annotator, at.level, at.logit, apart]
+    # As np.r_ would, in a tenth of the time.
+    apart = [] if at.apart is None else [at.apart.ravel()]
+    return np.concatenate([[at.scale], at.annotator, at.level, [at.logit], *apart])

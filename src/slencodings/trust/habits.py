@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,35 +26,62 @@ def through_truth(
     some = rng.random(votes.sizes[0]) < _ENOUGH / max(len(v), 1)
     known &= some[votes.item[v]]
 
-    def habits(of: NDArray[np.bool_]) -> Floats:
-        truths = [t[v[of]] for t in truth[:2]]
-        return _habits(model.crowd, truths, votes.label[of], votes.share[of])
-
+    known = np.flatnonzero(known)
+    seen = Seen.of([t[v[known]] for t in truth[:2]], votes.label[known], votes.share[known] / 2)
     # As the truth behind a vote, so what people say there comes from other items.
     says = np.zeros((2, len(v)))
     for f in range(FOLDS):
         test = truth.fold[v] == f
-        H = habits(known & ~test)[:, votes.label[test]].T
+        H = learn_habits(model.crowd, seen.those(~test[known]), 1e-6)[:, votes.label[test]].T
         says[:, test] = [np.einsum("bc,bc->b", t[v[test]], H) for t in truth[:2]]
-    return model._replace(habits=habits(known)), replace(
-        votes, all_say=says[0], earlier_say=says[1]
-    )
+    habits = learn_habits(model.crowd, seen, 1e-6)
+    return model._replace(habits=habits), replace(votes, all_say=says[0], earlier_say=says[1])
 
 
-def _habits(expected: Floats, truths: list[Floats], label: Codes, share: Floats) -> Floats:
+class Seen(NamedTuple):
+    """Votes, and the truth behind them as others see it, sorted by label: each is one slice.
+
+    Attributes
+    ----------
+    truths : (T, K, S), one or several truths of each vote
+    share, order : (S,), how much each of them counts, and which of the votes that came it is
+    labels : the slice of each label
+    """
+
+    truths: Floats
+    share: Floats
+    order: Codes
+    labels: list[slice]
+
+    @classmethod
+    def of(cls, truths: list[Floats], label: Codes, share: Floats) -> Seen:
+        """From truths (S, K), the labels (S,) and shares (S,)."""
+        order, K = np.argsort(label, kind="stable"), truths[0].shape[1]
+        last = np.cumsum(np.bincount(label, minlength=K)).tolist()
+        stacked = np.stack([np.ascontiguousarray(t[order].T) for t in truths])
+        return cls(stacked, share[order], order, [slice(*ends) for ends in pairwise([0, *last])])
+
+    def those(self, kept: NDArray[np.bool_]) -> Seen:
+        """The same, of which some votes count, by a mask (S,) of them as they came."""
+        return self._replace(share=np.where(kept[self.order], self.share, 0.0))
+
+
+def learn_habits(expected: Floats, seen: Seen, tol: float) -> Floats:
     """What people say (column) where the others on an item point to a truth (row), by EM.
 
-    It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones.
+    It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones, and
+    ends where none moves by more than `tol`.
     """
-    K, habits = len(expected), expected
+    habits = expected
     for _ in range(100):
         counts = expected.copy()
-        for truth in truths:
-            joint = truth * habits[:, label].T
-            joint *= (share / np.sum(joint, axis=1) / len(truths))[:, None]
-            counts += np.stack([np.bincount(label, column, K) for column in joint.T])
-        new = counts / np.sum(counts, axis=1, keepdims=True)
-        if np.max(np.abs(new - habits)) < 1e-6:
-            return new
-        habits = new
+        for said, votes in enumerate(seen.labels):
+            t, H = seen.truths[:, :, votes], habits[:, said]
+            chance: Floats = np.einsum("pcb,c->pb", t, H)
+            # Nobody expected this vote, so it says nothing about the habits of those they expected.
+            told = np.divide(seen.share[votes], chance, out=np.zeros_like(chance), where=chance > 0)
+            counts[:, said] += H * np.einsum("pcb,pb->c", t, told)
+        before, habits = habits, counts / np.sum(counts, axis=1, keepdims=True)
+        if np.max(np.abs(habits - before)) < tol:
+            break
     return habits

@@ -10,56 +10,65 @@ from slencodings.opinion import Codes, Floats
 
 
 class Groups(NamedTuple):
-    """Elements in groups that have an order: each can add up those before and after it.
+    """Elements in groups that have an order: each can add up the others, those before and after.
+
+    Values are (B,), or (..., B) for several of each element.
 
     Attributes
     ----------
     order : (B,), the elements sorted by group, and by time within; None if they are already
-    first, last : (B,), where the group of each sorted element begins and ends
+    place : (B,), where each element is among them
+    first, end : (B,), where among them the group of each element begins, and the next one does
     """
 
     order: Codes | None
+    place: Codes
     first: Codes
-    last: Codes
+    end: Codes
 
     @classmethod
     def of(cls, group: Codes) -> Groups:
         """Elements that come in the order of time, whatever the order of their groups."""
+        B = len(group)
         sorted_already = bool(np.all(group[1:] >= group[:-1]))
         order = None if sorted_already else np.argsort(group, kind="stable")
         g = group if order is None else group[order]
-        new = np.flatnonzero(np.r_[True, g[1:] != g[:-1]]) if len(g) else np.zeros(0, np.intp)
-        size = np.diff(np.r_[new, len(g)])
-        return cls(order, np.repeat(new, size), np.repeat(new + size - 1, size))
+        new = np.flatnonzero(np.r_[True, g[1:] != g[:-1]]) if B else np.zeros(0, np.intp)
+        size = np.diff(np.r_[new, B])
+        place, first, end = np.arange(B), np.repeat(new, size), np.repeat(new + size, size)
+        if order is None:
+            return cls(None, place, first, end)
+        back = np.empty_like(order)
+        back[order] = place
+        return cls(order, back, first[back], end[back])
 
-    def before_and_after(self, value: Floats) -> tuple[Floats, Floats]:
-        """For each element, the sums of those before it and after it in its group.
+    def others_and_before(self, value: Floats) -> Floats:
+        """For each element, the sums of all others in its group and of those before, (2, ..., B).
 
-        The values are (B,), or several for each element, (B, K).
+        >>> Groups.of(np.asarray([0, 0, 0])).others_and_before(np.asarray([1.0, 2.0, 4.0]))
+        array([[6., 5., 3.],
+               [0., 1., 3.]])
         """
-        x, upto = self._added_up(value)
-        without = upto - x
-        return self._back(without - without[self.first]), self._back(upto[self.last] - upto)
+        upto = self._added_up(value)
+        start = upto[..., self.first]
+        both = np.stack([upto[..., self.end], upto[..., self.place]])
+        both -= start
+        both[0] -= value
+        return both
 
-    def after(self, value: Floats) -> Floats:
-        """For each element, the sum of those after it in its group."""
-        _, upto = self._added_up(value)
-        return self._back(upto[self.last] - upto)
+    def others_and_after(self, of_others: Floats, of_later: Floats) -> Floats:
+        """For each element, what all others in its group and those after it have, in one sum.
 
-    def others(self, value: Floats) -> Floats:
-        """For each element, the sum of all others in its group."""
-        x, upto = self._added_up(value)
-        before = upto - x
-        return self._back(upto[self.last] - before[self.first] - x)
+        It is the transpose of `others_and_before`: who adds up an element has it for another, or
+        for an earlier one.
+        """
+        others, later = self._added_up(of_others), self._added_up(of_later)
+        total = others[..., self.end] - others[..., self.first] - of_others
+        total += later[..., self.end] - later[..., self.place] - of_later
+        return total
 
-    def _added_up(self, value: Floats) -> tuple[Floats, Floats]:
-        x = value if self.order is None else value[self.order]
-        return x, np.cumsum(x, axis=0)
-
-    def _back(self, value: Floats) -> Floats:
-        """From the sorted order to that of the elements."""
-        if self.order is None:
-            return value
-        back = np.empty(value.shape)
-        back[self.order] = value
-        return back
+    def _added_up(self, value: Floats) -> Floats:
+        """The sums of the first 0, 1, ... B values of the sorted elements, (..., B + 1)."""
+        upto = np.zeros((*value.shape[:-1], value.shape[-1] + 1))
+        np.cumsum(value if self.order is None else value[..., self.order], -1, out=upto[..., 1:])
+        return upto

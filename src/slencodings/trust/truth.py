@@ -156,10 +156,9 @@ class _Said(NamedTuple):
         """What is said of the item of each vote, but for that vote."""
         every, earlier = (np.empty(self.log_likelihood.shape) for _ in range(2))
         for k, column in enumerate(self.log_likelihood.T):
-            earlier[:, k], after = items.before_and_after(column)
-            np.add(earlier[:, k], after, out=every[:, k])
-        n_before, n_after = items.before_and_after(np.ones(len(every)))
-        return _Others(every, n_before + n_after, earlier, n_before)
+            every[:, k], earlier[:, k] = items.others_and_before(column)
+        n_others, n_before = items.others_and_before(np.ones(len(every)))
+        return _Others(every, n_others, earlier, n_before)
 
     def truth(self, others: _Others, correlation: float) -> TruthOfOthers:
         return TruthOfOthers(

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import sums_by
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.running_sums import Groups
 
 # A vote for a label is expected to be for that label again, so often.
 _SAME = 0.9
@@ -109,10 +108,10 @@ class Learned(NamedTuple):
         """C, what a vote for a label (row) says about what others say; None if just itself."""
         if self.apart is None:
             return None
-        C = expected_meaning(len(self.apart)) * np.exp(
-            self.apart - np.max(self.apart, axis=1, keepdims=True)
-        )
-        return C / np.sum(C, axis=1, keepdims=True)
+        # Methods of arrays: of a few numbers NumPy's functions take as long as their sums again.
+        apart = self.apart - self.apart.max(axis=1, keepdims=True)
+        C = expected_meaning(len(apart)) * np.exp(apart)
+        return C / C.sum(axis=1, keepdims=True)
 
     @property
     def through_truth(self) -> float:
@@ -126,157 +125,9 @@ class Learned(NamedTuple):
         )
 
 
+@cache
 def expected_meaning(K: int) -> Floats:
-    """C before anything is known of it, (K, K)."""
-    return np.where(np.eye(K), _SAME, (1 - _SAME) / (K - 1)) if K > 1 else np.ones((1, 1))
-
-
-class Prediction(NamedTuple):
-    """Votes as one set of others predicts them: P = num / den of what was said.
-
-    Attributes
-    ----------
-    num : (B,)
-    den : (R,), 1 + S
-    meant : (B,), the label's part of E C
-    say : (B,), V of the label
-    worth : (R, K), E, if votes say something about other labels
-    """
-
-    num: Floats
-    den: Floats
-    meant: Floats
-    say: Floats
-    worth: Floats | None
-
-
-@dataclass(frozen=True)
-class Objective:
-    """The mean loss of votes; what does not change from step to step is kept."""
-
-    votes: Votes
-    items: Groups
-    cells: Groups
-    prior: Floats
-    hard: bool
-    y: Floats
-
-    @classmethod
-    def of(cls, votes: Votes, *, meaning: bool) -> Objective:
-        """The objective of votes: (item, label) are the cells in which worth adds up.
-
-        With `meaning`, votes may say something about other labels: `y` (R, K) are their labels.
-        """
-        cell = votes.item[votes.vote] * len(votes.base_rate) + votes.label
-        # A label each, in order, spares looking it up.
-        hard = np.array_equal(votes.vote, np.arange(len(votes.item)))
-        items, cells = Groups.of(votes.item), Groups.of(cell)
-        y = np.zeros((len(votes.item), len(votes.base_rate) if meaning else 0))
-        if meaning:
-            y[votes.vote, votes.label] = votes.share
-        return cls(votes, items, cells, votes.base_rate[votes.label], hard, y)
-
-    @property
-    def total(self) -> float:
-        """How many votes are predicted."""
-        return max(float(np.sum(self.votes.scored)), 1.0)
-
-    def losses(self, at: Learned) -> Floats:
-        """The loss of each vote, (R,), half from all others and half from those before."""
-        all_others, earlier = self.predict(at)
-        said = self.votes.share * np.log(all_others.num * earlier.num)
-        return (np.log(all_others.den * earlier.den) - self._added_up(said)) / 2
-
-    def _spread(self, of_votes: Floats) -> Floats:
-        """What holds for votes (R,), for each of their labels (B,)."""
-        return of_votes if self.hard else of_votes[self.votes.vote]
-
-    def _added_up(self, of_labels: Floats) -> Floats:
-        """What holds for labels (B,), added up for each vote (R,)."""
-        if self.hard:
-            return of_labels
-        return sums_by(self.votes.vote, of_labels, len(self.votes.item))
-
-    def predict(self, at: Learned) -> tuple[Prediction, Prediction]:
-        """Every vote from all others on its item, and from those before it."""
-        v, m, w, C = self.votes, at.through_truth, at.worth(self.votes), at.meaning
-        before, after = self.items.before_and_after(w)
-        if C is None:
-            E_before, E_after = self.cells.before_and_after(self._spread(w) * v.share)
-        else:
-            E_before, E_after = self.items.before_and_after(w[:, None] * self.y)
-
-        def predicted(S: Floats, E: Floats, say: Floats) -> Prediction:
-            meant = E if C is None else np.einsum("bk,bk->b", self._spread(E), C.T[v.label])
-            num = self.prior + (1 - m) * meant + m * self._spread(S) * say
-            return Prediction(num, 1 + S, meant, say, None if C is None else E)
-
-        return (
-            predicted(before + after, E_before + E_after, v.all_say),
-            predicted(before, E_before, v.earlier_say),
-        )
-
-    def _back(self, r: Floats, C: Floats | None, earlier: bool) -> Floats:
-        """What each vote adds to the others' sum_b r_b (E C)_b by a unit of worth, (R,)."""
-        v = self.votes
-        if C is None:
-            felt = self.cells.after(r) if earlier else self.cells.others(r)
-            return self._added_up(felt * v.share)
-        wanted = r[:, None] * C.T[v.label]
-        if not self.hard:
-            wanted = np.stack([self._added_up(column) for column in wanted.T], axis=1)
-        felt = self.items.after(wanted) if earlier else self.items.others(wanted)
-        return np.einsum("ql,ql->q", self.y, felt)
-
-    def _of_meaning(self, r: Floats, worth: Floats) -> Floats:
-        """sum_b r_b E_k of votes for each label l, (K, K)."""
-        label, K = self.votes.label, len(self.votes.base_rate)
-        return np.stack([sums_by(label, r * E, K) for E in self._spread(worth).T])
-
-    def __call__(self, at: Learned, ridge: Ridge) -> tuple[float, Learned]:
-        """The mean loss with ridges, and its gradient in the shape of the parameters.
-
-        With r_b = s_b / num_b:   dL/d(E C)_b = - (1 - m) r_b,   dL/dC_kl = - (1 - m) sum_b r_b E_k,
-        dL/dS_q = 1 / den_q - m sum_b r_b V_b,   dL/dm = - sum_b r_b (S V_b - (E C)_b). What others
-        before a vote do to it, the votes after them do to them; so the derivatives in w add up over
-        those after, or over all others.
-        """
-        v, m, w, C = self.votes, at.through_truth, at.worth(self.votes), at.meaning
-        R, (_, M, L) = len(v.item), v.sizes
-        counted = v.share * self._spread(v.scored)
-        loss, dm, dw, dC = 0.0, 0.0, np.zeros(R), 0.0
-        for p, earlier in zip(self.predict(at), (False, True), strict=True):
-            r = counted / p.num
-            loss += _dot(v.scored, np.log(p.den)) - _dot(counted, np.log(p.num))
-            dm -= _dot(r, self._spread(p.den - 1) * p.say - p.meant)
-            dS = v.scored / p.den - m * self._added_up(r * p.say)
-            dw += self.items.after(dS) if earlier else self.items.others(dS)
-            dw -= (1 - m) * self._back(r, C, earlier)
-            if p.worth is not None:
-                dC = dC - (1 - m) / 2 * self._of_meaning(r, p.worth)
-        dw *= w / 2
-        # The mean is held back, so that the parts themselves stay centred at 0.
-        mean = at.scale + at.annotator.mean() + at.level.mean()
-        pull = 2 * ridge.scale * mean
-        logit = at.logit if math.isfinite(at.logit) else 0.0
-        by_annotator, by_level = np.bincount(v.annotator, dw, M), np.bincount(v.level, dw, L)
-        n = self.total
-        gradient = Learned(
-            (float(dw.sum()) + pull) / n,
-            (by_annotator + 2 * ridge.annotator * at.annotator + pull / M) / n,
-            (by_level + 2 * ridge.level * at.level + pull / L) / n,
-            (dm / 2 * m * (1 - m) + 2 * ridge.truth * logit) / n,
-            None
-            if C is None or at.apart is None
-            else (C * (dC - np.sum(C * dC, axis=1, keepdims=True)) + 2 * ridge.meaning * at.apart)
-            / n,
-        )
-        apart = np.zeros(0) if at.apart is None else at.apart
-        held = (at.annotator, at.level, mean, logit, apart)
-        held_back = sum(k * float(np.sum(np.square(x))) for k, x in zip(ridge, held, strict=True))
-        return (loss / 2 + held_back) / n, gradient
-
-
-def _dot(x: Floats, y: Floats) -> float:
-    """As x @ y, without the threads of BLAS, which spin on a busy machine."""
-    return float(np.einsum("q,q->", x, y))
+    """C before anything is known of it, (K, K), to be read only."""
+    C = np.where(np.eye(K), _SAME, (1 - _SAME) / (K - 1)) if K > 1 else np.ones((1, 1))
+    C.flags.writeable = False
+    return C

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from slencodings.annotations import counted
@@ -30,7 +30,8 @@ class Export(NamedTuple):
     ----------
     tool : the tool and dialect, such as "label-studio json"
     columns : equally long lists by name: item, label, and where the tool tells them annotator,
-        confidence, question (the label that a yes or no is about) and time
+        confidence, question (the label that a yes or no is about) and time; of tables with several
+        labels in a cell also what else they have
     notes : what was left out or taken for something, in words
     """
 
@@ -57,6 +58,7 @@ class Answer(NamedTuple):
         "confidence" in another answer
     failed : whether it was asked for in vain: it is no vote, and its item stays
     time : when it was given, as the tool writes it
+    beside : what else stands in its row, by the names of columns
     """
 
     annotation: Hashable
@@ -69,6 +71,7 @@ class Answer(NamedTuple):
     kind: str = "choice"
     failed: bool = False
     time: str | None = None
+    beside: Mapping[str, Name | None] | None = None
 
 
 class Reader(NamedTuple):
@@ -151,42 +154,62 @@ def tabulate(
     used = ("choice", BY_TOKENS)
     unused = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] not in used and n != sure]
     notes += [f"questions without labels not used: {', '.join(unused)}"] if unused else []
-    several = any(a.several or (a.several is None and len(a.labels) > 1) for a in given)
-    every = {x for a in given for x in (*a.labels, *(a.options or ()))}
-    if several and len(every) == 1:
-        (label,) = every
-    if label is not None:
-        rows = _about(given, label)
-        notes.append(f"yes or no to {label!r}")
-    elif several:
-        rows = _yes_or_no(given, name, who)
-        count = len({row.question for row in rows})
-        notes.append(f"{name!r} has several labels at once: a yes or no for each of {count}")
-    else:
-        rows = [_Row(a, a.item, a.labels[0]) for a in given if a.labels]
-        blank = sum(not a.labels and not a.failed for a in given)
-        notes += [f"{counted(blank, 'answer')} without a label left out"] if blank else []
-        if vain := _in_vain(given) if rows else []:
-            rows += vain
-            items = counted(len({row.item for row in vain}), "item")
-            notes.append(f"{items} without any other answer kept: nothing is known of them")
+    rows, told = _rows_of(given, name, label, who)
+    notes += told
     columns: dict[str, list[Any]] = {
         "item": [row.item for row in rows],
         "annotator": [row.answer.annotator for row in rows],
         "label": [row.label for row in rows],
     }
     if sure is not None:
-        stated = {a.annotation: _number(a.labels[0]) for a in asked[sure] if a.labels}
-        columns["confidence"] = [stated.get(row.answer.annotation) for row in rows]
+        columns["confidence"] = _stated(asked[sure], rows)
         notes.append(f"confidence is the answer to {sure!r}")
     for other in (n for n, kind in kinds.items() if kind == BY_TOKENS and n != sure):
-        told = {a.annotation: _number(a.labels[0]) for a in asked[other] if a.labels}
-        columns[other] = [told.get(row.answer.annotation) for row in rows]
+        columns[other] = _stated(asked[other], rows)
     if any(row.answer.time is not None for row in rows):
         columns["time"] = [row.answer.time for row in rows]
-    if several and label is None:
+    if any(row.question is not None for row in rows):
         columns["question"] = [row.question for row in rows]
+    others = dict.fromkeys(name for row in rows for name in row.answer.beside or ())
+    columns |= {
+        name: [(row.answer.beside or {}).get(name) for row in rows]
+        for name in others
+        if name not in columns
+    }
     return export(tool, columns, notes, who)
+
+
+def _rows_of(
+    given: list[Answer], name: str, label: Name | None, who: str
+) -> tuple[list[_Row], list[str]]:
+    """The answers to a question as rows, and what to tell of them.
+
+    They are a yes or no to one label, or to each where several may be chosen; else the label.
+    """
+    several = any(a.several or (a.several is None and len(a.labels) > 1) for a in given)
+    every = {x for a in given for x in (*a.labels, *(a.options or ()))}
+    if several and len(every) == 1:
+        (label,) = every
+    if label is not None:
+        return _about(given, label), [f"yes or no to {label!r}"]
+    if several:
+        rows = _yes_or_no(given, name, who)
+        count = len({row.question for row in rows})
+        return rows, [f"{name!r} has several labels at once: a yes or no for each of {count}"]
+    rows = [_Row(a, a.item, a.labels[0]) for a in given if a.labels]
+    blank = sum(not a.labels and not a.failed for a in given)
+    notes = [f"{counted(blank, 'answer')} without a label left out"] if blank else []
+    if vain := _in_vain(given) if rows else []:
+        rows += vain
+        items = counted(len({row.item for row in vain}), "item")
+        notes.append(f"{items} without any other answer kept: nothing is known of them")
+    return rows, notes
+
+
+def _stated(answers: list[Answer], rows: list[_Row]) -> list[float | None]:
+    """What else was answered with each row, as numbers."""
+    found = {a.annotation: _number(a.labels[0]) for a in answers if a.labels}
+    return [found.get(row.answer.annotation) for row in rows]
 
 
 def export(tool: str, columns: dict[str, list[Any]], notes: Sequence[str], who: str) -> Export:
@@ -256,7 +279,8 @@ def _chosen_question(
             found = ", ".join(f"{n!r} is {kind}" for n, kind in list(kinds.items())[:10])
             raise ValueError(
                 f"{who} must have a question with labels to choose from, or a rating; {found}. "
-                "Spans, free text and rankings cannot be fused: export a classification."
+                "Spans, masks, free text and rankings cannot be fused: make each part, such as a "
+                "token or a region, an item with a label of its own, or export a classification."
             )
         raise ValueError(
             f"{who} has {len(open)} questions: {listed(open)}. Say which one: question={open[0]!r}."

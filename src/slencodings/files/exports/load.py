@@ -11,12 +11,15 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import IO, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from slencodings.files.beside import tells_about_others
 from slencodings.files.readable import Gzipped, check_unpacked
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 Object: TypeAlias = dict[str, Json]
@@ -310,12 +313,20 @@ def _csv(text: IO[str], who: str) -> Iterator[Object]:
         csv.field_size_limit(limit)
 
 
+@cache
+def _engine() -> DuckDBPyConnection:
+    """One for the process: to begin takes far longer than to look at a file."""
+    import duckdb
+
+    return duckdb.connect()
+
+
 def _parquet(path: Path) -> Iterator[Keyed]:
     import glob
 
     import duckdb
 
-    with duckdb.connect() as connection:
+    with _engine().cursor() as connection:
         try:
             found = connection.execute("FROM read_parquet(?)", [glob.escape(str(path))])
         except duckdb.Error as error:

@@ -8,8 +8,8 @@ from typing import Any
 
 from slencodings.files.scan import Relation, quote
 from slencodings.files.store.value import Store
-from slencodings.tables.columns import natural
 from slencodings.tables.engines import some
+from slencodings.tables.labels import natural
 
 KINDS: dict[str, type | UnionType] = {"text": str, "truth values": bool, "numbers": int | float}
 
