@@ -569,6 +569,66 @@ def test_sources_and_targets_are_checked_before_any_work(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("labels", [["yes", "no"], None])
+def test_bad_rows_are_found_while_they_are_fused(labels: Any, tmp_path: Path) -> None:
+    bad = SMALL | {"confidence": [0.9, 7.0, 0.8]}
+    source, words = write(tmp_path / "in.parquet", bad), "1 of 3 rows do not in column 'confidence'"
+    with pytest.raises(ValueError, match=words):
+        encode(source, tmp_path / "out.parquet", labels=labels)
+    nobody = write(tmp_path / "nobody.parquet", SMALL | {"label": pa.nulls(3, pa.string())})
+    with pytest.raises(
+        ValueError, match=r"column 'label' is empty in all rows\. Name the possible"
+    ):
+        encode(nobody, tmp_path / "out.parquet")
+    pq.write_table(pa.table(SMALL).slice(0, 0), tmp_path / "nothing.parquet")
+    with pytest.raises(ValueError, match="the table has no rows"):
+        encode(tmp_path / "nothing.parquet", tmp_path / "out.parquet", labels=["yes", "no"])
+    assert not list(tmp_path.glob("out*"))
+
+
+def finished_stages(spark: Any) -> dict[int, Any]:
+    """What Spark says of all stages that came to their end."""
+    context, gateway = spark._jsc.sc(), spark.sparkContext._gateway
+    context.listenerBus().waitUntilEmpty()
+    no_quantiles, any_task = (
+        gateway.new_array(gateway.jvm.double, 0),
+        gateway.jvm.java.util.ArrayList,
+    )
+    found = context.statusStore().stageList(None, False, False, no_quantiles, any_task())
+    stages = [found.apply(i) for i in range(found.size())]
+    return {stage.stageId(): stage for stage in stages if stage.status().toString() == "COMPLETE"}
+
+
+@pytest.mark.usefixtures("as_delivered")
+@pytest.mark.parametrize(("weigh", "passes"), [("stated", 2), ("learned", 4), ("stored", 2)])
+def test_rows_are_sent_once_and_checked_on_their_way(
+    spark: Any, weigh: str, passes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = many(3000, 1200)
+    items = len(rows["item"].unique())  # more than annotators in each of two tasks
+    source, kept = write_parts(rows, tmp_path / "in", 2), tmp_path / "crowd.json"
+    how: dict[str, Any] = {"labels": ["cat", "dog", "eel"], "weigh": weigh}
+    if weigh != "stated":
+        how = {"weigh": weigh, "reading": "truth"}
+    if weigh == "stored":
+        said: Roles = {name: name for name in ("item", "annotator", "label", "confidence")}
+        kept.write_text(crowd_to_json(learn_crowd(from_table(rows, **said))))
+        how["weigh"] = str(kept)
+    if weigh != "learned":  # To learn, what was collected is checked.
+        for place in ("tables.checks", "files.spark_checks"):
+            monkeypatch.delattr(f"slencodings.{place}.refuse_flaws")
+    before = finished_stages(spark)
+    about = encode(source, tmp_path / "out.parquet", **how)
+    new = [stage for i, stage in finished_stages(spark).items() if i not in before]
+    assert about["rows"] == len(rows)
+    assert about["written"] == items
+    # Beside them a few sums of each task are sent.
+    assert sum(stage.shuffleWriteRecords() >= items for stage in new) == 1
+    # To fuse, and to count them, which Parquet knows; to learn, those of annotators and themselves.
+    assert sum(stage.inputRecords() == len(rows) for stage in new) == passes
+
+
+@pytest.mark.usefixtures("sessions")
 def test_a_folder_that_somebody_makes_meanwhile_is_not_touched(tmp_path: Path) -> None:
     source, target = write(tmp_path / "in.parquet"), tmp_path / "out.parquet"
     with pytest.raises(FileExistsError, match="somebody made it meanwhile"):
@@ -752,10 +812,11 @@ def when_half_done(spark: Any, act: Callable[[], object]) -> None:
 
 
 def start_encoding(pool: ThreadPoolExecutor, source: str, target: Path, **how: Any) -> Any:
-    """Encode in a thread; come back when all is checked and fusing begins."""
+    """Encode in a thread; come back when fusing, which is all there is to do, may begin."""
     notes: list[str] = []
-    job = pool.submit(encode, source, target, say=lambda what, text: notes.append(what), **how)
-    until(lambda: "read" in notes or job.done())
+    how = {"labels": ["cat", "dog", "eel"], "say": lambda what, text: notes.append(what)} | how
+    job = pool.submit(encode, source, target, **how)
+    until(lambda: "columns" in notes or job.done())
     return job
 
 

@@ -72,9 +72,10 @@ def encode_table(
         reading = choose_columns(source.columns, reading, learned=weighing.how != "stated", say=say)
         name = "the query" if QUERY.match(table) else table
         about = {"source": _public(address), "table": table}
-        rows, frame, about = fuse_in_place(
+        rows, frame, describe = fuse_in_place(
             source, reading, fusing, weighing, name=name, source=about, say=say
         )
+        about = describe()
         opinions = rows.give_back(frame, about)
         if into_table is not None:
             about["written"] = _write_table(database, opinions, into_table, about)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any, cast
 
@@ -208,24 +209,26 @@ def without_dots(table: Any, reading: Reading) -> tuple[Any, Reading]:
     return table.selectExpr(*named), replace(reading, **columns)
 
 
-def write(spark: Any, table: Any, target: str, format: str, about: About) -> int:
-    """Write all of a table, or nothing; count its rows."""
+def write(spark: Any, table: Any, target: str, format: str, describe: Callable[[], About]) -> About:
+    """Write all of a table, or nothing, with how it was made, which is asked at the end."""
+    sql: Any = import_module("pyspark.sql")
     path, system = _place(spark, target)
     new = f"{target.rstrip('/')}.{uuid.uuid4().hex[:8]}.unfinished"
     beside, _ = _place(spark, new)
+    seen, one = sql.Observation(), sql.functions.lit(1)
     try:
-        table.write.format(format).option("header", True).save(new)
-        written = spark.read.format(format).option("header", True).load(new).count()
+        rows = table.observe(seen, sql.functions.count(one).alias("written"))
+        rows.write.format(format).option("header", True).save(new)
+        about = describe() | {"written": seen.get["written"]}
         with _writing(system, _place(spark, f"{new}/{ABOUT}")[0]) as file:
-            text = json.dumps(about | {"written": written}, indent=1, default=str)
-            file.write(bytearray(text.encode()))
+            file.write(bytearray(json.dumps(about, indent=1, default=str).encode()))
         # What Hadoop renames to a folder that is there goes into it.
         if system.exists(path) or not system.rename(beside, path):
             raise FileExistsError(
                 f"{target!r} could not be written: somebody made it meanwhile, or the place takes "
                 "no files. Name another."
             )
-        return written
+        return about
     finally:
         with suppress(Exception):
             system.delete(beside, True)

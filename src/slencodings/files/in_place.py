@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from slencodings import __version__
 from slencodings.files.forms import usual_form
 from slencodings.files.weigh import Weighing, about_rows
 from slencodings.progress import Say
+from slencodings.tables.checks import Check, check_now
 from slencodings.tables.engines import About, Frame
 from slencodings.tables.fuse import Fusing, fuse_rows
 from slencodings.tables.labels import typed_labels
@@ -26,9 +28,12 @@ def fuse_in_place(
     name: str,
     source: About,
     named: Reading | None = None,
+    check: Check = check_now,
     say: Say,
-) -> tuple[Rows, Frame, About]:
-    """The rows of a table, their opinions, still lazy, and how they were made.
+) -> tuple[Rows, Frame, Callable[[], About]]:
+    """The rows of a table, their opinions, still lazy, and what tells how they were made.
+
+    That is asked for once rows are checked, and tells people what was read.
 
     Parameters
     ----------
@@ -40,9 +45,13 @@ def fuse_in_place(
     reading, crowd = typed_labels(reading, table), weighing.crowd
     if weighing.learns:
         crowd = learn_from_table(table, reading, seed=fusing.seed, say=say)
-    rows = read_rows(table, reading, crowd=crowd)._replace(item=str(named.item))
-    tell(rows, name, source.get("files", 1), say)
+    rows = read_rows(table, reading, crowd=crowd, check=check)._replace(item=str(named.item))
     form = usual_form(fusing.form, len(rows.labels))
     frame, about = fuse_rows(rows, replace(fusing, form=form))
     about |= {"version": __version__, **source}
-    return rows, frame, about | about_rows(rows, named, weighing, fusing.seed)
+
+    def describe() -> About:
+        tell(rows, name, source.get("files", 1), say)
+        return about | about_rows(rows, named, weighing, fusing.seed)
+
+    return rows, frame, describe

@@ -27,6 +27,7 @@ from slencodings.files.hadoop import (
     write,
 )
 from slencodings.files.in_place import fuse_in_place
+from slencodings.files.spark_checks import Later
 from slencodings.files.weigh import choose_weighing, how_written
 from slencodings.progress import Say
 from slencodings.tables.engines import some
@@ -79,10 +80,17 @@ def encode_files(
         )
         table, plain = without_dots(table, found)
         name, about = some(sources, str), {"source": sources, "files": len(files)}
-        _, frame, about = fuse_in_place(
-            table, plain, fusing, weighing, name=name, source=about, named=found, say=say
+        names: Any = {"name": name, "source": about, "named": found}
+        later = Later(table)
+        rows, frame, describe = fuse_in_place(
+            table, plain, fusing, weighing, **names, check=later.check, say=say
         )
-        about["written"] = write(spark, frame.to_native(), target, writer, about)
+
+        def checked() -> About:
+            rows.counts.update(later.counts())
+            return describe()
+
+        about = write(spark, frame.to_native(), target, writer, checked)
     say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
 

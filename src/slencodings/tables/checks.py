@@ -5,9 +5,9 @@ One pass counts all flaws; rows are searched only to show the first that has one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
 
@@ -174,12 +174,27 @@ def number_flaws(value: col.Number, first: str, missing: Missing) -> list[Flaw]:
     return [out] * (not by_annotator) + [absent] * (missing == "error")
 
 
+# What looks for flaws in rows that name their answers in a column, be it later: the rows to go on
+# with, and how many there are, if that is known by then.
+Check: TypeAlias = Callable[[Frame, list[Flaw], str], tuple[Frame, dict[str, int]]]
+
+
+def check_now(frame: Frame, flaws: list[Flaw], first: str) -> tuple[Frame, dict[str, int]]:
+    """Look for flaws before anything else is done."""
+    return frame, refuse_flaws(frame, flaws, first)
+
+
+def any_of(flaws: Sequence[Flaw]) -> nw.Expr:
+    """Whether a row has one of them."""
+    return engines.fold(_either, (flaw.condition for flaw in flaws))
+
+
 def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
     """Count all flaws in one pass and raise the first that occurs, with a row that shows it."""
     conditions = [flaw.condition for flaw in flaws]
     # Databases go through rows one by one, so they first add up as little as possible.
     slow = engines.is_database(frame)
-    asked = [engines.fold(_either, conditions)] if slow else conditions
+    asked = [any_of(flaws)] if slow else conditions
     rows, unlabelled, *found = _counts(frame, first, asked)
     if slow:
         found = _counts(frame, first, conditions)[2:] if found[0] else [0] * len(flaws)

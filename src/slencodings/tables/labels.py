@@ -86,11 +86,13 @@ def _known_names(
     return known["labels"]
 
 
-def settled(frame: Frame, answers: Answers, reading: Reading, rows: int) -> tuple[Frame, list[Any]]:
-    """The frame with answers as they are to be, and all labels."""
+def settled(
+    frame: Frame, answers: Answers, reading: Reading, rows: int | None, unchecked: Frame
+) -> tuple[Frame, list[Any]]:
+    """The frame with answers as they are to be, and all labels: those of rows still unchecked."""
     labels = answers.labels
     if labels is None:
-        labels = found_labels(frame, reading.label, rows)
+        labels = found_labels(unchecked, reading.label, rows)
     check_count(labels, rows, reading.named)
     if answers.soft:
         return _normalised(frame, answers.names), labels
@@ -225,13 +227,14 @@ def check_count(labels: Sequence[Any], rows: int | None = None, named: str = "la
         )
 
 
-def found_labels(frame: Frame, label: Any, rows: int) -> list[Any]:
+def found_labels(frame: Frame, label: Any, rows: int | None) -> list[Any]:
     """The labels that occur, in their order."""
     values = small(distinct(frame.select(LABEL)))[LABEL]
     found = [v for v in values if v is not None and v == v]
     if not found:
+        where = "all rows" if rows is None else counted(rows, "row")
         raise ValueError(
-            f"no annotation has a label: column {label!r} is empty in {counted(rows, 'row')}. "
+            f"no annotation has a label: column {label!r} is empty in {where}. "
             "Name the possible labels to get vacuous opinions all the same: labels=[...]."
         )
     return sorted(found, key=natural(found))

@@ -15,7 +15,7 @@ import narwhals as nw
 from slencodings.annotations import counted, plainly
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import engines
-from slencodings.tables.checks import flaws_of, refuse_flaws
+from slencodings.tables.checks import Check, check_now, flaws_of
 from slencodings.tables.columns import as_stated, numbers_of, selected
 from slencodings.tables.engines import (
     ANNOTATOR,
@@ -68,11 +68,17 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    table: Any, reading: Reading, *, crowd: Crowd | None = None, ordered: bool = False
+    table: Any,
+    reading: Reading,
+    *,
+    crowd: Crowd | None = None,
+    ordered: bool = False,
+    check: Check = check_now,
 ) -> Rows:
     """Read and check the annotations of a table.
 
-    `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt.
+    `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt. A `check` for
+    later leaves `counts` empty until then.
     """
     reading = replace(reading, label=_names(reading.label), base_rate=_names(reading.base_rate))
     check_word("missing", reading.missing, Missing)
@@ -83,10 +89,10 @@ def read_rows(
     numbers, to_uncertainty = numbers_of(reading, crowd)
     answers = answers_of(frame, reading, crowd)
     priors = prior_columns(frame, reading.base_rate, answers.labels)
-    frame = selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
+    unchecked = selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
     flaws = flaws_of(reading, answers, numbers, learned=crowd is not None)
-    counts = refuse_flaws(frame, flaws, answers.names[0])
-    frame, labels = settled(frame, answers, reading, counts["rows"])
+    frame, counts = check(unchecked, flaws, answers.names[0])
+    frame, labels = settled(frame, answers, reading, counts.get("rows"), unchecked)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))

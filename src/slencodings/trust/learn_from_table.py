@@ -12,7 +12,7 @@ import numpy as np
 
 from slencodings.annotations import by_annotators, counted
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.engines import LABEL, is_database, open_table, small, to_arrays
+from slencodings.tables.engines import LABEL, is_database, is_spark, open_table, small, to_arrays
 from slencodings.tables.labels import found_labels, label_column
 from slencodings.tables.roles import Reading
 from slencodings.trust.crowd import Crowd
@@ -100,16 +100,22 @@ def _sampled(
     if frame.implementation.is_duckdb():
         sample = sample_by_hash(table, size=SAMPLED, **how)
     else:
-        sample = sample_items(table, share=SAMPLED / rows, **how)
+        sample = _collected(sample_items(table, share=SAMPLED / rows, **how))
     if not small(open_table(sample)[0].select(nw.len().alias("rows")))["rows"][0]:
         # No item is shared, and how common labels are is all there is to see.
-        sample = sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed)
-    lazy = frame.implementation.is_duckdb() or is_database(frame)
-    if lazy and not isinstance(cast("object", sample), dict):
-        sample = to_arrays(open_table(sample)[0])  # Or each look at it would sample again.
+        sample = _collected(sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed))
     # Rows of a sample have no order, and whoever repeats themselves is none the wiser for it.
     duplicates = "average" if reading.duplicates == "average" else "all"
     return sample, replace(reading, labels=_all_labels(frame, reading), duplicates=duplicates)
+
+
+def _collected(sample: Any) -> Any:
+    """A sample in memory, where each look at it would draw it again."""
+    if isinstance(sample, dict):
+        return cast("Any", sample)
+    frame, _ = open_table(sample)
+    lazy = frame.implementation.is_duckdb() or is_database(frame) or is_spark(frame)
+    return to_arrays(frame) if lazy else sample
 
 
 def _all_labels(frame: nw.LazyFrame[Any], reading: Reading) -> Any:
@@ -121,4 +127,4 @@ def _all_labels(frame: nw.LazyFrame[Any], reading: Reading) -> Any:
     if isinstance(schema[label], nw.List | nw.Array):
         return None
     column, _ = label_column(schema, label, None)
-    return found_labels(frame.select(column.alias(LABEL)), label, 0)
+    return found_labels(frame.select(column.alias(LABEL)), label, None)
