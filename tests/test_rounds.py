@@ -73,6 +73,19 @@ def test_a_source_that_knows_nothing_is_not_believed_and_changes_no_label():
     )
 
 
+def test_single_votes_stay_as_they_are_beside_a_source_that_knows_nothing():
+    # Many annotators of few items each: what they say can be explained by any labels at all.
+    crowd, _ = one_vote_each(K=2, M=60)
+    found = truth_with_source(crowd, np.random.default_rng(2).dirichlet(np.ones(2), 300))
+    assert found.worth == 0
+    assert np.all(found.log_source == 0)
+    said = np.empty(300, dtype=int)
+    said[crowd.item] = crowd.y
+    np.testing.assert_array_equal(found.truth.probability.argmax(axis=1), said)
+    # Nobody is known, so that each vote is one count beside the prior of two.
+    np.testing.assert_allclose(found.truth.uncertainty, 2 / 3)
+
+
 def test_a_source_without_an_opinion_is_no_source():
     crowd = crowd_of(np.random.default_rng(0).integers(0, 3, 60), per_item=3)
     alike = truth_with_source(crowd, np.full((60, 3), 1 / 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from slencodings.aggregate import em, shrunk_dawid_skene
 from slencodings.annotations import Annotations, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.trust.learn_crowd import count_each
 from slencodings.trust.truth import Shrinking, TruthModel, log_likelihoods, posterior
 from slencodings.trust.worth import ENOUGH
 
@@ -48,7 +50,7 @@ class Sourced(NamedTuple):
         """
         p = self.model.posterior(self.log_source, np.zeros(len(self.log_source)))
         each = log_likelihoods(annotations, np.log(self.model.confusion))
-        return _loss(p[annotations.item], each)
+        return float(np.mean(_losses(p[annotations.item], each)))
 
 
 def truth_with_source(
@@ -65,7 +67,8 @@ def truth_with_source(
     network's on items that it was not trained on, a rule's, another crowd's. t is chosen so that
     votes on held-out items are predicted best, each by what its annotator says where a label is
     true, as `learn_truth` has it. So items with one annotation, or none, have a truth, and
-    annotators can be compared who share no items.
+    annotators can be compared who share no items. Where they share none and the source does not
+    predict votes better by two standard errors, each annotation is one count (`count_each`).
 
     Parameters
     ----------
@@ -85,8 +88,15 @@ def truth_with_source(
     a = annotations.rows(rng.permutation(len(annotations.item)))
     ratio = _log_ratio(a, also)
     trials = _Trials.of(a, ratio, rng)
-    best = min(trials.run(worth, _STRENGTHS[1]) for worth in _WORTHS)
-    best = min([best, *(trials.run(best.worth, s) for s in _STRENGTHS if s != best.strength)])
+    tried = [trials.run(worth, _STRENGTHS[1]) for worth in _WORTHS]
+    best = min(tried, key=_by_loss)
+    others = [trials.run(best.worth, s) for s in _STRENGTHS if s != best.strength]
+    best = min([best, *others], key=_by_loss)
+    if not np.any(np.bincount(a.item) > 1) and not best.surely_better_than(tried[0]):
+        # Nobody can be compared with anybody, and nothing says which label is which: EM would
+        # give items any label that its confusions then explain.
+        model = _learn_with_source(a, tried[0], 0 * ratio)
+        return Sourced(count_each(a).truth(a), 0.0, tried[0].loss, model, 0 * ratio)
     source = best.worth * ratio
     model = _learn_with_source(a, best, source)
     each = log_likelihoods(a, np.log(model.confusion))
@@ -104,6 +114,15 @@ class _Trial(NamedTuple):
     worth: float
     strength: float
     correlation: float
+    each: Floats  # the loss of each vote
+
+    def surely_better_than(self, other: _Trial) -> bool:
+        """Whether votes are predicted better by more than two standard errors."""
+        gain = other.each - self.each
+        return bool(np.mean(gain) > 2 * np.std(gain) / np.sqrt(max(len(gain), 1)))
+
+
+_by_loss = attrgetter("loss")
 
 
 class _Trials(NamedTuple):
@@ -127,20 +146,21 @@ class _Trials(NamedTuple):
             test = self.fold[a.item] == f
             if test.any() and not test.all():
                 model = _learn_with_source(
-                    a.rows(~test), _Trial(0, worth, strength, 0), source, _ROUGHLY
+                    a.rows(~test), _Trial(0, worth, strength, 0, np.zeros(0)), source, _ROUGHLY
                 )
                 each[test] = log_likelihoods(a.rows(test), np.log(model.confusion))
                 log_prior[test] = em.safe_log(model.prior) + source[a.item[test]]
         others, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
-        alone = _loss(posterior(log_prior, 0 * others, 0 * n, 0), each)
-        found = {c: _loss(posterior(log_prior, others, n, c), each) for c in _CORRELATIONS}
-        best = min(found, key=lambda c: found[c])
-        return _Trial((alone + found[best]) / 2, worth, strength, best)
+        alone = _losses(posterior(log_prior, 0 * others, 0 * n, 0), each)
+        found = {c: _losses(posterior(log_prior, others, n, c), each) for c in _CORRELATIONS}
+        best = min(found, key=lambda c: np.mean(found[c]))
+        both = (alone + found[best]) / 2
+        return _Trial(float(np.mean(both)), worth, strength, best, both)
 
 
-def _loss(truth: Floats, log_likelihood: Floats) -> float:
-    chance: Floats = np.einsum("qc,qc->q", truth, np.exp(log_likelihood))
-    return -float(np.mean(np.log(chance)))
+def _losses(truth: Floats, log_likelihood: Floats) -> Floats:
+    """The log-loss of each vote."""
+    return -np.log(np.einsum("qc,qc->q", truth, np.exp(log_likelihood)))
 
 
 def _learn_with_source(
