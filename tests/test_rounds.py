@@ -161,6 +161,21 @@ def test_one_round_chosen_is_learning_from_the_annotations_as_they_are(monkeypat
 
 
 @pytest.mark.usefixtures("few_trials")
+@pytest.mark.usefixtures("few_trials")
+def test_single_votes_beside_networks_that_tell_nothing_stay_as_they_are_after_one_round(
+    monkeypatch,
+):
+    def without_opinion(annotations, predicted, *, rng):
+        return truth_with_source(annotations, np.ones(predicted.shape), rng=rng)
+
+    monkeypatch.setattr("slencodings.torch.rounds.truth_with_source", without_opinion)
+    crowd, _ = one_vote_each(N=60, K=2)
+    found = learn_in_rounds(quick(max_epochs=1), np.zeros((60, 2)), crowd, rounds=3)
+    assert (found.chosen, len(found.losses), found.worth) == (1, 1, 0)
+    assert found.target is None
+    np.testing.assert_array_equal(found.truth.probability.argmax(axis=1), crowd.y)
+
+
 def test_a_better_round_is_learned_from(monkeypatch):
     X, y = rows(80)
     crowd = crowd_of(y, per_item=3)

@@ -81,6 +81,7 @@ def learn_in_rounds(
     part = _parts(annotations, folds, rng)
     shown = annotations.rows(part[annotations.item] >= 0)
     hidden = annotations.rows(part[annotations.item] < 0)
+    shared = bool(np.any(np.bincount(shown.item) > 1))
     found: list[tuple[Floats, Sourced]] = []
     losses: list[float] = []
     target: Opinion | None = None
@@ -93,9 +94,11 @@ def learn_in_rounds(
         predicted = cross_fitted(model, X, shown, target, part, on_network)
         sourced = truth_with_source(shown, predicted, rng=rng)
         losses.append(sourced.vote_loss(hidden))
-        if losses[-1] > min(losses):
+        if r > 0 and losses[-1] >= min(losses[:-1]):
             break
         found.append((predicted, sourced))
+        if sourced.worth == 0 and not shared:
+            break  # there is nothing but the votes in the next target, either
         target = smooth(sourced.truth, smoothing)
     before = None
     if len(found) > 1:
