@@ -11,6 +11,10 @@ from benchmarks.turns import Group, Run
 
 ENGINES = ("duckdb fuse_table", "polars fuse_table")
 METHODS = ("dawid_skene, 10 iterations", "mace, 1 x 10", "crowdtruth, 10 iterations")
+# What the verbs of the command line do once a crowd is read.
+VERBS = ("learn_crowd", "describe_annotators", "triage", "summarise", "compare")
+# Comparing takes minutes at 100,000, and all of that again for each decade.
+_SLOW = ("summarise", "compare")
 
 
 class Sweep(NamedTuple):
@@ -27,6 +31,7 @@ SWEEPS = (
     Sweep("labels", "labels", ENGINES),
     Sweep("per_item", "annotations per item", ENGINES, 3),
     Sweep("rows", "annotations", METHODS),
+    Sweep("rows", "annotations", VERBS),
 )
 # The size that all sweeps over tables share.
 MIDDLE = {"rows": 1_000_000, "labels": 5, "per_item": 10, "annotators": 1000}
@@ -49,4 +54,8 @@ def plan(full: bool) -> list[Group]:
         rows = [10_000, 100_000, 1_000_000, *([10_000_000] if full else [])]
         runs = tuple(Run(case, n, 5, 5, 1000) for n in rows)
         groups.append(Group("growth", "aggregate", runs, 2, "npz"))
+    for case in VERBS:
+        rows = [10_000, 100_000, *([1_000_000] if full and case not in _SLOW else [])]
+        runs = tuple(Run(case, n, 5, 5, 1000) for n in rows)
+        groups.append(Group("growth", "aggregate", runs, 1, "npz"))
     return groups

@@ -19,13 +19,18 @@ Size = dict[str, int | None]
 SIZE = ("rows", "labels", "per_item", "annotators")
 DRAWN = dict(
     zip(
-        (*growth.ENGINES, *growth.METHODS),
+        (*growth.ENGINES, *growth.METHODS, *growth.VERBS),
         (
             (BLUE, "o", "-"),
             (ORANGE, "^", "-"),
             (GREEN, "s", "--"),
             (PINK, "D", "--"),
             (GREY, "v", "--"),
+            (BLUE, "o", ":"),
+            (ORANGE, "^", ":"),
+            (GREEN, "s", ":"),
+            (PINK, "D", ":"),
+            (GREY, "v", ":"),
         ),
         strict=True,
     )
@@ -126,7 +131,7 @@ def swept(
     rows: list[Row], sweep: growth.Sweep, case: str, what: str = "seconds"
 ) -> dict[int, dict[int, float]]:
     """What a case took by turn, at each size of a sweep."""
-    middle = growth.MIDDLE | ({"per_item": 5} if case in growth.METHODS else {})
+    middle = growth.MIDDLE | ({} if case in growth.ENGINES else {"per_item": 5})
     fixed = {name: value for name, value in middle.items() if name != sweep.column}
     sizes = sorted({row[sweep.column] for row in rows if row["case"] == case})
     found = {n: by_turn(rows, case, what, **fixed, **{sweep.column: n}) for n in sizes}
@@ -327,7 +332,7 @@ def _engines(ax: Axes, rows: list[Row]) -> None:
 def _growth(ax: Axes, rows: list[Row]) -> None:
     ax.set(xscale="log", yscale="log", xlabel="annotations", ylabel="seconds ↓")
     ends: list[tuple[float, float, str, str]] = []
-    for sweep in (growth.SWEEPS[0], growth.SWEEPS[-1]):
+    for sweep in (sweep for sweep in growth.SWEEPS if sweep.column == "rows"):
         for case in sweep.cases:
             found = swept(rows, sweep, case)
             if not found:

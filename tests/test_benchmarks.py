@@ -287,6 +287,8 @@ def test_every_sweep_has_its_sizes_in_one_group():
             assert {run.labels for run in groups[case]} == {2, 5, 20, 100}
             assert {run.per_item for run in groups[case]} == {1, 10, 100, 1000}
         assert max(run.rows or 0 for run in groups[growth.METHODS[0]]) == most // 10
+        assert max(run.rows or 0 for run in groups[growth.VERBS[0]]) == most // 100
+        assert set(growth.VERBS) <= set(groups)
 
 
 def test_a_table_has_the_size_that_was_asked_for(tmp_path):
@@ -484,7 +486,9 @@ def test_the_figure_has_a_bar_for_each_engine_and_a_curve_for_each_method():
     figure = tables.figure(rows)
     left, right = figure.axes
     assert len(left.patches) == len(left.get_yticklabels()) == 8
-    assert len(right.lines) == len(growth.ENGINES) + len(growth.METHODS)
+    measured = {row["case"] for row in rows if row["question"] == "growth"}
+    assert len(right.lines) == len(measured)
+    assert {*growth.ENGINES, *growth.METHODS} <= measured
     plt.close(figure)
 
 
