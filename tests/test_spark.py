@@ -52,6 +52,10 @@ NAMED: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
 
 
+# Seconds between two questions whether processes have begun, which are slowed down by each.
+BEGINNING = 0.2
+
+
 # Below those that the system gives to whoever asks for any, so that none is gone when it is used.
 PORTS = iter(range(10_000 + 64 * (os.getpid() % 300), 32_000))
 
@@ -103,7 +107,7 @@ class Cluster:
     def complete(self, count: int) -> None:
         """At least so many workers, and the master knows."""
         self.workers += [self.start_worker() for _ in range(count - len(self.workers))]
-        until(lambda: self.alive() == len(self.workers))
+        until(lambda: self.alive() == len(self.workers), pause=BEGINNING)
 
     def alive(self) -> int:
         with (
@@ -120,12 +124,12 @@ class Cluster:
             process.wait()
 
 
-def until(true: Callable[[], Any], seconds: float = 120) -> None:
+def until(true: Callable[[], Any], seconds: float = 120, pause: float = 0.02) -> None:
     """Wait for it; the time is a bound for a broken test, not part of it."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it never came about"
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 @pytest.fixture(scope="module")
@@ -779,7 +783,8 @@ def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def two_workers(cluster: Cluster, spark: Any) -> None:
     cluster.complete(2)
-    until(lambda: spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() == 1 + 2)
+    known = spark.sparkContext._jsc.sc().getExecutorMemoryStatus
+    until(lambda: known().size() == 1 + 2, pause=BEGINNING)
 
 
 @pytest.mark.usefixtures("two_workers")
