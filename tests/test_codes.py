@@ -149,7 +149,8 @@ def test_columns_that_have_to_be_looked_at_are_left_to_an_engine(changed: Any) -
 def test_types_of_an_engine_alone_and_more_than_a_few_rows_are_left_to_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = duckdb.sql("FROM (VALUES ('p', 'ann', 'yes'), ('p', 'bob', 'no')) AS t(post, who, said)")
+    said = "(VALUES ('p', 'ann', 'yes'), ('p', 'bob', 'no')) AS t(post, who, said)"
+    rows: Any = duckdb.sql(f"FROM {said}")
     reading = Reading(**NAMED)
     assert read_codes(rows, reading) is not None
     assert read_codes(rows.project("post, said, who::ENUM('ann', 'bob') AS who"), reading) is None

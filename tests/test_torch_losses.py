@@ -269,9 +269,10 @@ def test_an_objective_is_the_loss_of_its_name(prior_weight):
     gold, logits = torch.tensor([0, 2, 1, 1]), torch.randn(4, 6, generator=torch.manual_seed(0))
     for normalize in (True, False):
         how = {"prior_weight": prior_weight, "normalize": normalize}
-        for direction in ("reverse", "forward"):
-            expected = kl_loss(q, target, direction=direction, **how)
-            assert_close(loss_of(f"{direction}_kl", q, tuple(target), **how), expected)
+        expected = kl_loss(q, target, direction="reverse", **how)
+        assert_close(loss_of("reverse_kl", q, tuple(target), **how), expected)
+        expected = kl_loss(q, target, direction="forward", **how)
+        assert_close(loss_of("forward_kl", q, tuple(target), **how), expected)
         assert_close(loss_of("cross_entropy", q, (y,), **how), soft_cross_entropy(q, y))
         assert_close(loss_of("soft_kl", q, (y,), **how), soft_kl(q, y))
         expected = mtlsl_loss(logits[:, :3], logits[:, 3:], gold, y)
