@@ -208,9 +208,9 @@ def usual(rows: pl.DataFrame, plan: data.Plan) -> tuple[pl.DataFrame, set[str]]:
     mine = rows.filter(pl.col("encoder").is_in([data.IMAGE_NETWORK, texts.MINILM]))
     now = [plan.in_words(kl=kl) for kl in (True, False)]
     current = mine.filter(pl.col("plan").is_in(now))
-    older = mine.filter(
-        pl.col("plan").str.starts_with(now[1]) & ~pl.col("method").is_in(current["method"].unique())
-    )
+    marks = (", KL as printed", ", trust of before", ", KL as printed, trust of before")
+    before = pl.col("plan").is_in([now[1] + mark for mark in marks])
+    older = mine.filter(before & ~pl.col("method").is_in(current["method"].unique()))
     return pl.concat([current, older]), set(older["method"])
 
 

@@ -587,14 +587,18 @@ def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
             *row("SLE (crowd)", old, 0.2),
             *row("SLE (crowd)", new, 0.3),
             *row("SLE (gold)", f"{old}, trust of before", 0.4),
+            # Another plan, and not one of before, where a method has no other rows.
+            *row("MV", f"{plan.in_words(kl=False)}, images as they are", 0.5),
+            *row("KL", f"{plan.in_words(kl=False)}1", 0.6),
         ]
     )
     parts = tables.all_of_table2(rows)
+    assert "| MV " not in parts["rte"] and "| KL " not in parts["rte"]
     assert "| CE | 0.100" in parts["rte"]
     assert "| SLE (crowd) | 0.300" in parts["rte"]
     assert "| SLE (gold) † | **0.400**" in parts["rte"]
     assert f"| rte | SLE (crowd) | {texts.MINILM} | {old} | 1 | 0.200 |" in parts["other plans"]
-    assert parts["other plans"].count("| rte |") == 1
+    assert parts["other plans"].count("| rte |") == 3
     # Less is better of JSD and of the log-loss of votes.
     beside = "**0.300** / 0.100 | **0.300** / 0.100 | 0.300 / **0.100** | **0.300** / 0.100 |"
     assert f"| rte | 1 | {beside} 0.300 / **0.100** |" in parts["against CE"]
