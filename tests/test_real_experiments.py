@@ -593,7 +593,8 @@ def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
         ]
     )
     parts = tables.all_of_table2(rows)
-    assert "| MV " not in parts["rte"] and "| KL " not in parts["rte"]
+    assert "| MV " not in parts["rte"]
+    assert "| KL " not in parts["rte"]
     assert "| CE | 0.100" in parts["rte"]
     assert "| SLE (crowd) | 0.300" in parts["rte"]
     assert "| SLE (gold) † | **0.400**" in parts["rte"]
