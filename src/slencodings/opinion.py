@@ -291,6 +291,13 @@ def check(opinion: Opinion) -> Opinion:
     return opinion
 
 
+def as_floats(x: Any) -> Floats:
+    """An array of any library as NumPy's in double precision, off its graph and device."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().double()
+    return np.asarray(x, dtype=float)
+
+
 def _per_label(xp: ModuleType, a: Array, shape: tuple[int, ...], *, uniform: bool) -> Array:
     """A base rate in the shape of the belief; `uniform` divides a one among the labels."""
     K = shape[-1]
@@ -329,14 +336,14 @@ def _as(xp: ModuleType, value: Any, dtype: Any, device: Any) -> Array:
 
 def _broadcast(*named: tuple[str, tuple[int, ...]], onto: str | None = None) -> tuple[int, ...]:
     """The common shape; with `onto`, refuse to grow the array of that name."""
-    said = ", ".join(f"{name} {_shape(s)}" for name, s in named)
+    shapes = ", ".join(f"{name} {_shape(s)}" for name, s in named)
     try:
         shape = np.broadcast_shapes(*(tuple(s) for _, s in named))
     except ValueError:
-        raise ValueError(f"shapes must broadcast together; {said} came.") from None
+        raise ValueError(f"shapes must broadcast together; {shapes} came.") from None
     if onto is not None and shape != tuple(dict(named)[onto]):
         raise ValueError(
-            f"shapes must broadcast to that of `{onto}`; {said} came. "
+            f"shapes must broadcast to that of `{onto}`; {shapes} came. "
             "Give the smaller one axes of size 1 in the right places: x[:, None]."
         )
     return shape

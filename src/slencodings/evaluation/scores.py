@@ -18,10 +18,10 @@ from slencodings.annotations import Annotations
 from slencodings.divergence import kl_divergence
 from slencodings.evaluation.dissonance import dissonance
 from slencodings.evaluation.sets import check_sets, score_questions
-from slencodings.evaluation.vote_counts import LEVELS, as_floats, coverage, dirichlet_log_loss, mean
+from slencodings.evaluation.vote_counts import LEVELS, coverage, dirichlet_log_loss, mean
 from slencodings.kinds.multilabel import SetScores
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
-from slencodings.opinion import Floats, Opinion, alpha, check
+from slencodings.opinion import Floats, Opinion, alpha, as_floats, check
 
 Scores: TypeAlias = dict[str, float | None]
 # Far beyond what rounding in half precision leaves, as in `metrics`.
@@ -175,8 +175,8 @@ def _vote_losses(a: Annotations, votes: Floats, guess: _Predicted, W: float) -> 
     share = votes / votes.sum(axis=1, keepdims=True)
     loss = votes.sum(axis=1) @ metrics.cross_entropy(share, P) / R if R else math.nan
     joint, inside = math.nan, np.full(len(LEVELS), math.nan)
-    whole = not a.soft or bool(np.all((a.y == 0) | (a.y == 1)))
-    if guess.opinion is not None and whole and R:
+    countable = not a.soft or bool(np.all((a.y == 0) | (a.y == 1)))
+    if guess.opinion is not None and countable and R:
         n, s = votes.astype(np.intp), guess.opinion.uncertainty / W
         joint, inside = dirichlet_log_loss(n, P, s).sum() / R, coverage(n, P, s)
     return {

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slencodings.aggregate.em import safe_log
-from slencodings.opinion import Codes, Floats
+from slencodings.opinion import Codes, Floats, as_floats
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 # Cells of the tables of chances that are in memory at a time.
@@ -140,13 +140,6 @@ def _counted(votes: Any, probability: Any, spread: Any) -> tuple[Codes, Floats, 
             f"and {np.sum(n != np.floor(n))} of {n.size} are not whole. Soft labels are no counts."
         )
     return n.astype(np.intp), P, s
-
-
-def as_floats(x: Any) -> Floats:
-    """An array of any library as NumPy's in double precision, off its graph and device."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu().double()
-    return np.asarray(x, dtype=float)
 
 
 def mean(x: Floats) -> float:

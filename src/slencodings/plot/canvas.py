@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
-from slencodings.opinion import Floats, Opinion, check
+from slencodings.opinion import Opinion, as_floats, check
 
 # An `Axes`, inside: matplotlib and mpltern do not say what keyword arguments their methods take.
 Canvas: TypeAlias = Any
@@ -89,12 +87,6 @@ def name_rows(ax: Canvas, names: Sequence[Any]) -> None:
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def numbers(x: Any) -> Floats:
-    """Any library's array as floats of NumPy."""
-    x = x.detach().cpu() if hasattr(x, "detach") else x
-    return np.asarray(x, dtype=float)
-
-
 def opinions(opinion: Any, what: str = "opinion") -> Opinion:
     """Opinions (N,) in NumPy, checked; one alone is a row."""
     if not isinstance(opinion, Opinion):
@@ -102,7 +94,7 @@ def opinions(opinion: Any, what: str = "opinion") -> Opinion:
             f"`{what}` must be an Opinion; {type(opinion).__name__} came. Make it with "
             "encode(y, uncertainty), fuse(...) or Opinion(belief, uncertainty, base_rate)."
         )
-    opinion = check(Opinion(*map(numbers, opinion)))
+    opinion = check(Opinion(*map(as_floats, opinion)))
     if opinion.uncertainty.ndim > 1 or opinion.uncertainty.size == 0:
         raise ValueError(
             f"`{what}` must be one opinion or a row of them, (N,); shape "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slencodings import metrics
-from slencodings.opinion import Floats, Opinion
+from slencodings.opinion import Floats, Opinion, as_floats
 from slencodings.plot.canvas import (
     COLOURS,
     GREY,
@@ -19,7 +19,6 @@ from slencodings.plot.canvas import (
     Row,
     axes,
     legend,
-    numbers,
     plain,
     rows_in,
     written,
@@ -60,8 +59,8 @@ def calibration(
     >>> ax.get_xlabel()
     'said: probability of the likeliest label'
     """
-    q = numbers(prediction.probability if isinstance(prediction, Opinion) else prediction)
-    p = numbers(truth)
+    q = as_floats(prediction.probability if isinstance(prediction, Opinion) else prediction)
+    p = as_floats(truth)
     error = metrics.calibration_error(p, q, bins=bins)
     if p.size == 0:
         raise ValueError("a curve needs items; none came.")

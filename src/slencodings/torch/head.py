@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from slencodings.annotations import shared_base_rate
-from slencodings.opinion import Floats, Opinion
+from slencodings.opinion import Floats, Opinion, as_floats
 
 
 class OpinionHead(nn.Module):
@@ -93,7 +93,7 @@ def start_at(layer: nn.Linear, target: Opinion, *, floor: float = 1e-4) -> None:
     0.25
     """
     _check_floor(floor)
-    b, u = (np.asarray(_cpu(x), dtype=float) for x in target[:2])
+    b, u = (as_floats(x) for x in target[:2])
     K = b.shape[-1]
     if len(layer.bias) != K + 1 or not u.size:
         raise ValueError(
@@ -143,10 +143,6 @@ def opinion_from_logits(
             f"shape {tuple(base_rate.shape)} came."
         )
     return Opinion(b, u, base_rate.to(b).expand_as(b))
-
-
-def _cpu(x: Any) -> Any:
-    return x.detach().cpu() if hasattr(x, "detach") else x
 
 
 def _check_floor(floor: float) -> None:

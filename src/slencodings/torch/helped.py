@@ -79,8 +79,8 @@ def votes_with_network(
         others = known.votes_of(known.evidence_of_others(held_out))
         nobody = Opinion(0 * others.belief, np.ones(len(held_out.item)), others.base_rate)
         for worth in _WORTHS:
-            for said in (others, nobody):
-                P = _fused(said, p[held_out.item], worth).probability
+            for opinion in (others, nobody):
+                P = _fused(opinion, p[held_out.item], worth).probability
                 losses[worth] -= float(np.sum(held_out.vectors * np.log(P))) / 2
     best = min(losses, key=lambda worth: losses[worth])
     compared = [losses[worth] / len(a.item) for worth in (0.0, best)]
@@ -101,12 +101,12 @@ def truth_with_network(
     Where held-out votes are predicted best without a network, it is the crowd's own answer. The
     parameters are those of `votes_with_network`.
     """
-    said = crowd.truth(annotations)
+    truth = crowd.truth(annotations)
     found = learn_in_rounds(model, X, annotations, rounds=_ROUNDS, rng=rng, progress=progress)
     if found.worth:
         P = found.truth.probability
-        said = maximize_uncertainty(Opinion(P, np.zeros(len(P)), said.base_rate))
-    return Helped(said, found.worth, found.losses)
+        truth = maximize_uncertainty(Opinion(P, np.zeros(len(P)), truth.base_rate))
+    return Helped(truth, found.worth, found.losses)
 
 
 def _like(crowd: Crowd, annotations: Annotations) -> Crowd:
@@ -116,9 +116,9 @@ def _like(crowd: Crowd, annotations: Annotations) -> Crowd:
     return learn_crowd(annotations, like=crowd)
 
 
-def _fused(said: Opinion, p: Floats, worth: float) -> Opinion:
+def _fused(opinion: Opinion, p: Floats, worth: float) -> Opinion:
     """Opinions (n,) and the network's, p (n, K) of this worth."""
     network = encode(p, np.full(len(p), 1 / (1 + worth)))
-    pairs = (said.belief, network.belief), (said.uncertainty, network.uncertainty)
+    pairs = (opinion.belief, network.belief), (opinion.uncertainty, network.uncertainty)
     b, u = (np.stack(pair, axis=1) for pair in pairs)
-    return fuse(Opinion(b, u, np.stack([said.base_rate] * 2, axis=1)))
+    return fuse(Opinion(b, u, np.stack([opinion.base_rate] * 2, axis=1)))

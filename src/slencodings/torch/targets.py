@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from slencodings.aggregate import sle
 from slencodings.annotations import Annotations
 from slencodings.choices import Objective
-from slencodings.opinion import Codes, Floats, Opinion, check, encode, smooth
+from slencodings.opinion import Codes, Floats, Opinion, as_floats, check, encode, smooth
 from slencodings.tables.arrays import dense
 from slencodings.torch.losses import LEARNED
 from slencodings.trust import count_each, learn_crowd
@@ -130,7 +130,7 @@ def _read(y: Any, objective: Objective, labels: Any, reliability: Any, smoothing
             f"{type(y).__name__} came as target. Leave it out, or pass Annotations."
         )
     if isinstance(y, Opinion):
-        return _believed(_numpy(y), labels, None, objective)
+        return _believed(Opinion(*map(as_floats, y)), labels, None, objective)
     columns = [str(c) for c in getattr(y, "columns", ())]
     if any(c.startswith("belief_") for c in columns):
         items, names, opinion = dense(y, item=columns[0])
@@ -289,9 +289,3 @@ def _column_names(labels: Any, K: int) -> NDArray[Any]:
 
 def _names(labels: Any) -> NDArray[Any]:
     return np.asarray(list(labels) if isinstance(labels, range) else labels)
-
-
-def _numpy(opinion: Opinion) -> Opinion:
-    """Opinions of any array library, on any device."""
-    arrays = (x.detach().cpu() if hasattr(x, "detach") else x for x in opinion)
-    return Opinion(*(np.asarray(x, dtype=float) for x in arrays))

@@ -90,28 +90,11 @@ def train(
     will say, whatever the network is taught by. The first of the losses is learned from for a
     while, then the other, which is what counts.
     """
-    device = next(network.parameters()).device
-    # Divergences are computed in float64 where the device has it.
-    wide = torch.float32 if device.type == "mps" else torch.float64
-
-    def mean_loss(rows: Tensor, loss: Loss = losses[1]) -> Tensor:
-        predicted = network(X[rows].to(device))
-        taken = (v[rows] for v in values)
-        return loss(
-            predicted, tuple(v.to(device, wide if v.is_floating_point() else None) for v in taken)
-        )
-
-    def held_out_loss(rows: Tensor) -> Tensor:
-        if votes is None:
-            return mean_loss(rows)
-        p = network.opinion(X[rows].to(device)).probability
-        # What rounds to 0 counts as the least number there is, not as impossible.
-        p = p.clamp_min(torch.finfo(p.dtype).tiny)
-        # Batches are weighed by their rows, so that in all each vote counts the same.
-        return -torch.xlogy(votes[rows].to(p), p).sum(dim=-1).mean() / votes_a_row
-
+    mean_loss = _mean_loss_of(network, X, values)
     valid, rows = _split(len(X), plan, people=votes is not None)
-    votes_a_row = 0.0 if votes is None else float(votes[valid].sum(dim=-1).mean())
+    held_out_loss = partial(mean_loss, losses[1])
+    if votes is not None:
+        held_out_loss = _vote_loss_of(network, X, votes, valid)
     learned = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=plan.learning_rate, weight_decay=plan.weight_decay)
     # Nothing is the best, and nothing is waited for, before the loss that counts.
@@ -125,11 +108,9 @@ def train(
         torch.set_rng_state(start.random)
     while len(history) < plan.max_epochs and _age(history) < plan.patience:
         epoch, shuffled = len(history), rows[torch.randperm(len(rows))]
-        loss = partial(mean_loss, loss=losses[epoch >= first])
-        row = {
-            "epoch": epoch + 1,
-            "loss": _learn(network, loss, optimizer, shuffled, plan, epoch),
-        }
+        loss = partial(mean_loss, losses[epoch >= first])
+        lost = _learn(network, loss, optimizer, shuffled, plan, epoch)
+        row: dict[str, float] = {"epoch": epoch + 1, "loss": lost}
         if len(valid) and epoch >= first:
             row["validation_loss"] = _evaluate(network, held_out_loss, valid, plan)
         if not all(map(math.isfinite, row.values())):
@@ -146,6 +127,38 @@ def train(
         network.load_state_dict(best)
     network.eval()
     return history
+
+
+def _mean_loss_of(
+    network: Network, X: Tensor, values: tuple[Tensor, ...]
+) -> Callable[[Loss, Tensor], Tensor]:
+    """What gives the mean of a loss over some rows."""
+    device = next(network.parameters()).device
+    # Divergences are computed in float64 where the device has it.
+    wide = torch.float32 if device.type == "mps" else torch.float64
+
+    def mean_loss(loss: Loss, rows: Tensor) -> Tensor:
+        taken = (v[rows] for v in values)
+        targets = (v.to(device, wide if v.is_floating_point() else None) for v in taken)
+        return loss(network(X[rows].to(device)), tuple(targets))
+
+    return mean_loss
+
+
+def _vote_loss_of(
+    network: Network, X: Tensor, votes: Tensor, valid: Tensor
+) -> Callable[[Tensor], Tensor]:
+    """What gives the mean log-loss of votes on some of the rows that are held out."""
+    device, votes_a_row = next(network.parameters()).device, float(votes[valid].sum(dim=-1).mean())
+
+    def vote_loss(rows: Tensor) -> Tensor:
+        p = network.opinion(X[rows].to(device)).probability
+        # What rounds to 0 counts as the least number there is, not as impossible.
+        p = p.clamp_min(torch.finfo(p.dtype).tiny)
+        # Batches are weighed by their rows, so that in all each vote counts the same.
+        return -torch.xlogy(votes[rows].to(p), p).sum(dim=-1).mean() / votes_a_row
+
+    return vote_loss
 
 
 def _split(n: int, plan: Plan, *, people: bool) -> Sequence[Tensor]:
