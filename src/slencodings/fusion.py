@@ -177,16 +177,21 @@ def fuse_compromise(opinion: Opinion, *, axis: int = -1) -> Opinion:
     nothing = total == 0
     scale = xp.where(nothing, xp.zeros_like(total), left / _where_one(xp, nothing, total))
     belief = [shared[..., k] + scale * alone[..., k] for k in range(K)]
-    prior = _sums_over_sets(xp, a)
-    for s in range(1, 2**K - 1):
-        # A set of labels that nobody expects is shared out evenly.
-        unexpected = prior[s] == 0
-        each = scale * compromise[s] / xp.where(unexpected, s.bit_count(), prior[s])
-        for k in range(K):
-            if s >> k & 1:
-                belief[k] = belief[k] + each * _where_one(xp, unexpected, a[..., k])
+    _share_out(xp, belief, [scale * x for x in compromise], a)
     u = ignorance + xp.where(nothing, left, scale * compromise[-1])
     return Opinion(xp.stack(belief, axis=-1), u, a)
+
+
+def _share_out(xp: ModuleType, belief: list[Array], sets: list[Array], a: Array) -> None:
+    """Add belief in sets of labels, by bit mask, to that in their labels, by base rate."""
+    prior = _sums_over_sets(xp, a)
+    for s in range(1, len(sets) - 1):
+        # A set of labels that nobody expects is shared out evenly.
+        unexpected = prior[s] == 0
+        each = sets[s] / xp.where(unexpected, s.bit_count(), prior[s])
+        for k in range(len(belief)):
+            if s >> k & 1:
+                belief[k] = belief[k] + each * _where_one(xp, unexpected, a[..., k])
 
 
 def unfuse(fused: Opinion, source: Opinion) -> Opinion:
