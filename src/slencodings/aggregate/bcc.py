@@ -66,9 +66,8 @@ def bcc(
     votes = ballots.by_choice(ballots.weight)
     del ballots
     informed = (np.sum(votes, axis=1) > 0) | (known >= 0)
-    c = em.EXPECTED_ACCURACY
-    right = max(prior_strength, em.FLOOR) * np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
-    pseudo = np.repeat(right, types, axis=0).T  # (K said, H)
+    expected = max(prior_strength, em.FLOOR) * em.expected_answers(K)
+    pseudo = np.repeat(expected, types, axis=0).T  # (K said, H)
     q = _start(votes, known, types, rng)
     converged, iterations, count = False, 0, np.ones(K * types)
 
@@ -90,12 +89,12 @@ def bcc(
     truth = np.sum(q.reshape(N, K, types), axis=2)
     # Nothing is known of an item that nobody labelled, but how common labels were a step ago.
     truth[~informed] = np.sum((count / np.sum(count)).reshape(K, types), axis=1)
-    told = {"converged": converged, "iterations": iterations}
-    return _described(truth, *counted(q), types, told)
+    ended = {"converged": converged, "iterations": iterations}
+    return _described(truth, *counted(q), types, ended)
 
 
 def _described(
-    truth: Floats, alpha: Floats, count: Floats, types: int, told: dict[str, bool | int]
+    truth: Floats, alpha: Floats, count: Floats, types: int, ended: dict[str, bool | int]
 ) -> Aggregate:
     """What the means of the Dirichlets say of labels and annotators."""
     M, K = alpha.shape[:2]
@@ -103,16 +102,15 @@ def _described(
     by_type = (alpha / np.sum(alpha, axis=1, keepdims=True)).reshape(M, K, K, types)
     confusion = np.einsum("mlct,ct->mcl", by_type, p / np.sum(p, axis=1, keepdims=True))
     prior = np.sum(p, axis=1)
-    accuracy = np.clip(np.einsum("c,mcc->m", prior, confusion), 0, 1)
-    said = np.einsum("c,mcl->ml", prior, confusion)
+    accuracy, kappa = em.accuracy_and_kappa(prior, confusion)
     details = {
-        "kappa": em.above_chance(accuracy, said @ prior),
+        "kappa": kappa,
         "confusion": confusion,
         "confusion_by_type": np.moveaxis(by_type, 1, 3),
         "prior": prior,
         "prior_by_type": p,
     }
-    return Aggregate(truth, accuracy, details | told)
+    return Aggregate(truth, accuracy, details | ended)
 
 
 def _start(votes: Floats, gold: Codes, types: int, rng: np.random.Generator | None) -> Floats:

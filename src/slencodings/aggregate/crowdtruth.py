@@ -72,17 +72,8 @@ def crowdtruth(
     votes = list(votes_in_blocks(shared, K))
     pairs = None if open_ended else list(pairs_in_blocks(shared, K, max_pairs))
 
-    now = initial = _Quality(
-        *(np.ones(n) for n in (len(items), len(people), K, *[len(people)] * 2))
-    )
-    iterations, converged = 0, len(items) == 0
-    while not converged and iterations < max_iter:
-        before, now = now, _update(shared, votes, pairs, now)
-        iterations += 1
-        initial = now if iterations == 1 else initial
-        converged = _change(before, now) < tol
-        if progress is not None:
-            progress(iterations, max_iter)
+    found = _iterate(shared, votes, pairs, len(items), len(people), K, tol, max_iter, progress)
+    now, initial = found.now, found.initial
     del votes, pairs
 
     wqs = np.clip(now.annotator, 0, 1)
@@ -91,18 +82,14 @@ def crowdtruth(
     probability, score, unweighted = _scores(judged, reliability, N, K)
     labelled = len(np.unique(judged.item))
     details = {
-        "item_quality": _scatter(items, now.item, N),
-        "annotator_quality": _scatter(people, now.annotator, M),
-        "label_quality": now.label,
+        **_qualities(now, items, people, N, M),
         "annotator_agreement": _scatter(people, now.wwa, M),
         "crowd_agreement": _scatter(people, now.wua, M),
         "label_score": score,
-        "initial_item_quality": _scatter(items, initial.item, N),
-        "initial_annotator_quality": _scatter(people, initial.annotator, M),
-        "initial_label_quality": initial.label,
+        **{f"initial_{k}": v for k, v in _qualities(initial, items, people, N, M).items()},
         "initial_label_score": _scores(judged, np.ones(M), N, K)[1],
-        "iterations": iterations,
-        "converged": converged,
+        "iterations": found.iterations,
+        "converged": found.converged,
         "unweighted": unweighted,
         "alone": labelled - len(items),
         "unlabelled": N - labelled,
@@ -140,6 +127,39 @@ class _Quality(NamedTuple):
     label: Floats  # AQS
     wwa: Floats
     wua: Floats
+
+
+class _Iterated(NamedTuple):
+    """The qualities in the end and after the first iteration."""
+
+    now: _Quality
+    initial: _Quality
+    iterations: int
+    converged: bool
+
+
+def _iterate(
+    judged: Judgments,
+    votes: list[VoteBlock],
+    pairs: list[PairBlock] | None,
+    N: int,
+    M: int,
+    K: int,
+    tol: float,
+    max_iter: int,
+    progress: OnStep | None,
+) -> _Iterated:
+    """From qualities of 1 until nothing changes by `tol`; without items there is nothing to do."""
+    now = initial = _Quality(*(np.ones(n) for n in (N, M, K, M, M)))
+    iterations, converged = 0, N == 0
+    while not converged and iterations < max_iter:
+        before, now = now, _update(judged, votes, pairs, now)
+        iterations += 1
+        initial = now if iterations == 1 else initial
+        converged = _change(before, now) < tol
+        if progress is not None:
+            progress(iterations, max_iter)
+    return _Iterated(now, initial, iterations, converged)
 
 
 def _update(
@@ -235,6 +255,17 @@ def _scores(judged: Judgments, weight: Floats, N: int, K: int) -> tuple[Floats, 
     silent = np.sum(total, axis=-1) == 0
     total[silent] = 1
     return total / np.sum(total, axis=-1, keepdims=True), score, int(np.sum(unweighted))
+
+
+def _qualities(
+    found: _Quality, items: Codes, people: Codes, N: int, M: int
+) -> dict[str, NDArray[Any]]:
+    """Of all N items, M annotators and labels, NaN for those that could not be judged."""
+    return {
+        "item_quality": _scatter(items, found.item, N),
+        "annotator_quality": _scatter(people, found.annotator, M),
+        "label_quality": found.label,
+    }
 
 
 def _ratio(total: NDArray[Any], weight: NDArray[Any]) -> Floats:

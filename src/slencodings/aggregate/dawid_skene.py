@@ -58,8 +58,7 @@ def dawid_skene(
     used = ballots.by_cell(ballots.weight)[:, :, None] > 0
     del ballots
 
-    c = em.EXPECTED_ACCURACY
-    pseudo = prior_strength * np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
+    pseudo = prior_strength * em.expected_answers(K)
 
     def fit(q: Floats) -> Floats:
         mass = (A.T @ q).reshape(M, K, K) + pseudo
@@ -74,8 +73,7 @@ def dawid_skene(
         return A @ log_E.reshape(M * K, K), float(np.sum(pseudo * log_E))
 
     learned = em.learn(votes, known, fit, log_likelihood, n_iter=n_iter, tol=tol, progress=progress)
-    p, E = learned.prior, learned.annotators
-    accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
-    kappa = em.above_chance(accuracy, (E @ p) @ p)
-    details = {"kappa": kappa, "confusion": np.swapaxes(E, 1, 2)}
+    confusion = np.swapaxes(learned.annotators, 1, 2)
+    accuracy, kappa = em.accuracy_and_kappa(learned.prior, confusion)
+    details = {"kappa": kappa, "confusion": confusion}
     return Aggregate(learned.probability, accuracy, details | learned.details)

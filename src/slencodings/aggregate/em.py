@@ -274,6 +274,18 @@ def above_chance(accuracy: Floats, chance: Floats) -> Floats:
     return np.minimum(gained, 1)
 
 
+def expected_answers(K: int) -> Floats:
+    """What to expect of anybody where a label is true (row), (K, K): 0.9 right, slips alike."""
+    c = EXPECTED_ACCURACY
+    return np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
+
+
+def accuracy_and_kappa(prior: Floats, confusion: Floats) -> tuple[Floats, Floats]:
+    """How often annotators are right by their confusions (M, K, K), and above chance, (M,) each."""
+    accuracy = np.clip(np.einsum("c,mcc->m", prior, confusion), 0, 1)
+    return accuracy, above_chance(accuracy, np.einsum("c,mcl->ml", prior, confusion) @ prior)
+
+
 def safe_log(x: Floats) -> Floats:
     """The logarithm, minus infinity at 0, without a warning."""
     return np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)

@@ -14,6 +14,8 @@ from slencodings.opinion import Codes, Floats
 
 # No crowd reaches it: 10**9 votes in conflict on one item put its log-ease at -18.
 _FAR = 30.0
+# From a place to the value there, the slope, and what comes of it besides.
+_LogPosterior = Callable[[Floats], tuple[float, Floats, Floats]]
 
 
 def glad(
@@ -53,43 +55,10 @@ def glad(
     em.check_steps(n_iter, tol)
     known = em.gold_codes(annotations, gold)
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
-    (N, M, K), w = ballots.shape, ballots.weight
-    item, annotator = ballots.item.astype(np.intp), ballots.annotator.astype(np.intp)
-    A = ballots.table(ballots.choice, ballots.annotator, (N * K, M))
-    # log p(right) - log p(a certain wrong one) = x + log(K - 1)
-    log_others = np.log(max(K - 1, 1))
-    offset = log_others * ballots.by_choice(w) - np.log(K)
-    # Steps in units of each ability's own precision: those of busy annotators are known best.
-    unit = np.concatenate([1 / np.sqrt(1 + 0.3 * ballots.by_annotator(w)), np.ones(N)])
-    # Memory for a number a vote, kept: to get it anew each time took a third of the time.
-    x, e, right = np.empty((3, len(w)))
-
-    def log_posterior(z: Floats) -> tuple[float, Floats, Floats]:
-        """Its value at a, b = 1 + unit * z, its slope in z, and the truth (N, K)."""
-        a, b = np.split(1 + unit * z, [M])
-        ease = np.exp(np.clip(b, -_FAR, _FAR))
-        np.multiply(_take(a, annotator, x), _take(ease, item, e), out=x)
-        chosen = (A @ a).reshape(N, K) * ease[:, None]
-        q, evidence = em.posterior(chosen + offset, known)
-        np.exp(np.negative(np.abs(x, out=e), out=e), out=e)
-        np.add(e, 1, out=e)
-        # sigmoid(x) is 1 / (1 + e) where x > 0, else as far below a half as that is above.
-        np.subtract(np.divide(1, e, out=right), 0.5, out=right)
-        np.add(np.copysign(right, x, out=right), 0.5, out=right)
-        np.multiply(right, w, out=right)
-        wrong = -_dot(w, np.log(e, out=e)) - _dot(w, np.maximum(x, 0, out=e))
-        expected = sums_by(item, np.multiply(right, x, out=x), N)
-        able = A.T @ (q * ease[:, None]).ravel()
-        able -= sums_by(annotator, np.multiply(right, _take(ease, item, e), out=e), M)
-        slope = np.concatenate([able, np.einsum("ik,ik->i", q, chosen) - expected])
-        normal = np.sum((unit * z) ** 2) / 2
-        value = float(np.sum(evidence) + wrong - log_others * np.sum(w) - normal)
-        return value, (slope - unit * z) * unit, q
-
-    start = np.zeros(M + N)
-    z, iterations, converged = _maximise(log_posterior, start, n_iter, tol, progress)
+    log_posterior, unit = _log_posterior_of(ballots, known)
+    z, iterations, converged = _maximise(log_posterior, np.zeros(len(unit)), n_iter, tol, progress)
     value, _, q = log_posterior(z)
-    a, b = np.split(1 + unit * z, [M])
+    a, b = np.split(1 + unit * z, [ballots.shape[1]])
     # Items that nobody labelled know nothing of their ease.
     labelled = np.unique(ballots.item)
     return Aggregate(
@@ -105,6 +74,45 @@ def glad(
     )
 
 
+def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, Floats]:
+    """The log-posterior at a, b = 1 + unit * z, its slope in z and the truth (N, K); and the unit.
+
+    Steps are in units of each ability's own precision: those of busy annotators are known best.
+    """
+    (N, M, K), w = ballots.shape, ballots.weight
+    item, annotator = ballots.item.astype(np.intp), ballots.annotator.astype(np.intp)
+    A = ballots.table(ballots.choice, ballots.annotator, (N * K, M))
+    # log p(right) - log p(a certain wrong one) = x + log(K - 1)
+    log_others = np.log(max(K - 1, 1))
+    offset = log_others * ballots.by_choice(w) - np.log(K)
+    unit = np.concatenate([1 / np.sqrt(1 + 0.3 * ballots.by_annotator(w)), np.ones(N)])
+    # Memory for a number a vote, kept: to get it anew each time took a third of the time.
+    x, e, right = np.empty((3, len(w)))
+
+    def log_posterior(z: Floats) -> tuple[float, Floats, Floats]:
+        a, b = np.split(1 + unit * z, [M])
+        ease = np.exp(np.clip(b, -_FAR, _FAR))
+        np.multiply(_take(a, annotator, x), _take(ease, item, e), out=x)
+        chosen = (A @ a).reshape(N, K) * ease[:, None]
+        q, evidence = em.posterior(chosen + offset, gold)
+        np.exp(np.negative(np.abs(x, out=e), out=e), out=e)
+        np.add(e, 1, out=e)
+        # sigmoid(x) is 1 / (1 + e) where x > 0, else as far below a half as that is above.
+        np.subtract(np.divide(1, e, out=right), 0.5, out=right)
+        np.add(np.copysign(right, x, out=right), 0.5, out=right)
+        np.multiply(right, w, out=right)
+        wrong = -_dot(w, np.log(e, out=e)) - _dot(w, np.maximum(x, 0, out=e))
+        expected = sums_by(item, np.multiply(right, x, out=x), N)
+        able = A.T @ (q * ease[:, None]).ravel()
+        able -= sums_by(annotator, np.multiply(right, _take(ease, item, e), out=e), M)
+        slope = np.concatenate([able, np.einsum("ik,ik->i", q, chosen) - expected])
+        normal = np.sum((unit * z) ** 2) / 2
+        value = float(np.sum(evidence) + wrong - log_others * np.sum(w) - normal)
+        return value, (slope - unit * z) * unit, q
+
+    return log_posterior, unit
+
+
 def sigmoid(x: Floats) -> Floats:
     """1 / (1 + exp(-x)), which no x makes overflow."""
     e = np.exp(-np.abs(x))
@@ -117,7 +125,7 @@ def _take(values: Floats, at: Codes, out: Floats) -> Floats:
 
 
 def _maximise(
-    f: Callable[[Floats], tuple[float, Floats, Floats]],
+    f: _LogPosterior,
     x: Floats,
     n_iter: int,
     tol: float,

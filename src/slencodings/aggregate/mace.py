@@ -91,11 +91,9 @@ def mace(
     known = em.gold_codes(annotations, gold)
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
-    if initial is None:
-        draw = np.random.default_rng(0) if rng is None else rng
-        starts = [_draw(M, K, draw) for _ in range(n_restarts)]
-    else:
-        starts = [_check_initial(initial, M, K)]
+    draw = np.random.default_rng(0) if rng is None else rng
+    starts = [_draw(M, K, draw) for _ in range(n_restarts if initial is None else 0)]
+    starts += [] if initial is None else [_check_initial(initial, M, K)]
     A = ballots.table(ballots.choice, ballots.cell, (N * K, M * K))
     cast = _Cast(A, ballots.by_cell(ballots.weight), known)
     del ballots
@@ -106,21 +104,7 @@ def mace(
             return _geometric_mean(counts + prior), _geometric_mean(guessed + _STRATEGY_PRIOR)
         return _mean(counts + _EM_SMOOTHING / K), _mean(guessed + _EM_SMOOTHING / K)
 
-    def report(at: int, done: int) -> None:
-        if progress is not None:
-            progress(at * n_iter + done, len(starts) * n_iter)
-
-    best, best_at = None, 0
-    scores: list[float] = []
-    for at, start in enumerate(starts):
-        run = _learn_from_start(
-            cast, start, update, n_iter=n_iter, tol=tol, on_step=partial(report, at)
-        )
-        report(at, n_iter)
-        scores.append(run.history[-1])
-        if best is None or run.history[-1] > best.history[-1]:
-            best, best_at = run, at
-    assert best is not None
+    best, scores = _best_run(cast, starts, update, n_iter=n_iter, tol=tol, progress=progress)
     return Aggregate(
         best.probability,
         np.clip(best.behaviour[:, 1], 0, 1),
@@ -128,12 +112,39 @@ def mace(
             "strategy": best.strategy,
             "spamming": best.behaviour[:, 0],
             "log_likelihood": np.asarray(scores),
-            "best": best_at,
+            "best": scores.index(best.history[-1]),
             "history": np.asarray(best.history),
             "converged": best.converged,
             "iterations": len(best.history) - 1,
         },
     )
+
+
+def _best_run(
+    cast: _Cast,
+    starts: list[tuple[Floats, Floats]],
+    update: Callable[[Floats, Floats], tuple[Floats, Floats]],
+    *,
+    n_iter: int,
+    tol: float,
+    progress: OnStep | None,
+) -> tuple[_Run, list[float]]:
+    """The run that comes to the highest likelihood, the first of equals, and those of all."""
+
+    def report(at: int, done: int) -> None:
+        if progress is not None:
+            progress(at * n_iter + done, len(starts) * n_iter)
+
+    best, scores = None, list[float]()
+    for at, start in enumerate(starts):
+        on_step = partial(report, at)
+        run = _learn_from_start(cast, start, update, n_iter=n_iter, tol=tol, on_step=on_step)
+        report(at, n_iter)
+        scores.append(run.history[-1])
+        if best is None or run.history[-1] > best.history[-1]:
+            best = run
+    assert best is not None
+    return best, scores
 
 
 def _learn_from_start(

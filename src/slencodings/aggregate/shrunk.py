@@ -68,29 +68,19 @@ def shrunk_dawid_skene(
         return np.swapaxes((by_cell @ q).reshape(M, K, K), 1, 2)
 
     def fit(q: Floats) -> Floats:
-        heard = mass(q)
-        expected = steps_from_truth(heard) if along_order else expected_confusions(heard, own)
-        return confusions(heard, expected, prior_strength)
+        answers = mass(q)
+        expected = steps_from_truth(answers) if along_order else expected_confusions(answers, own)
+        return confusions(answers, expected, prior_strength)
 
     def log_likelihood(E: Floats) -> tuple[Floats, float]:
         return A @ np.swapaxes(np.log(E), 1, 2).reshape(M * K, K), 0.0
 
-    learned = em.learn(
-        votes,
-        known,
-        fit,
-        log_likelihood,
-        n_iter=n_iter,
-        tol=tol,
-        progress=progress,
-        log_source=log_source,
-    )
-    p, E = learned.prior, learned.annotators
-    accuracy = np.clip(np.einsum("c,mcc->m", p, E), 0, 1)
-    said = np.einsum("c,mcl->ml", p, E)
+    steps = {"n_iter": n_iter, "tol": tol, "progress": progress}
+    learned = em.learn(votes, known, fit, log_likelihood, log_source=log_source, **steps)
+    accuracy, kappa = em.accuracy_and_kappa(learned.prior, learned.annotators)
     details = {
-        "kappa": em.above_chance(accuracy, said @ p),
-        "confusion": E,
+        "kappa": kappa,
+        "confusion": learned.annotators,
         "crowd": crowd_confusion(mass(learned.probability)),
     }
     return Aggregate(learned.probability, accuracy, details | learned.details)
@@ -172,9 +162,7 @@ def crowd_confusion(mass: Floats) -> Floats:
 
     One annotation more of each true label, 0.9 of it right, keeps every answer possible.
     """
-    K = mass.shape[-1]
-    c = em.EXPECTED_ACCURACY
-    total = np.sum(mass, axis=0) + np.where(np.eye(K), c, (1 - c) / max(K - 1, 1))
+    total = np.sum(mass, axis=0) + em.expected_answers(mass.shape[-1])
     return total / np.sum(total, axis=1, keepdims=True)
 
 
