@@ -237,7 +237,7 @@ def test_what_a_judgment_gains_is_what_inverting_all_of_it_anew_gives(rng):
     pairs, _ = games(rng, P=5, R=40)
     found = bradley_terry(pairs, spread=1.5, judge_spread=0.0)
     (s,) = triage_of_pairs._sets(pairs, found)
-    told, v = found.told(s.gap), s.variance
+    told, v = found.information(s.gap), s.variance
     density = np.exp(-(s.gap**2) / (2 * v)) / np.sqrt(2 * np.pi * v)
     gains = s.gains(s.laplacian, told)
     for q in range(len(s.gap)):

@@ -48,13 +48,13 @@ def mended_by_letter(o, i, annotators):
     K = o.belief.shape[1]
     after = 0.0
     for labels in itertools.product(range(K), repeat=len(annotators)):
-        b, chance, told = o.belief[i].copy(), 1.0, o.told[i]
+        b, chance, told = o.belief[i].copy(), 1.0, o.evidence[i]
         for m, label in zip(annotators, labels, strict=True):
-            if o.said is None:
+            if o.confusion is None:
                 p, share = b[label], o.weight[m] / (told + o.weight[m])
                 new = (1 - share) * b + share * np.eye(K)[label]
             else:
-                said = o.said[m] ** (1 / (1 + o.correlation * told))
+                said = o.confusion[m] ** (1 / (1 + o.correlation * told))
                 said = said / said.sum(axis=1, keepdims=True)
                 p = b @ said[:, label]
                 new = b * said[:, label] / p
@@ -144,7 +144,7 @@ def test_items_that_cannot_gain_are_not_looked_at():
     rng = np.random.default_rng(0)
     o = outlook(rng, N=20_000, K=2)
     risk = np.where(np.arange(20_000) < 500, 0.5, 1e-4)
-    o = replace(o, belief=np.stack([1 - risk, risk], axis=1), told=np.zeros(20_000))
+    o = replace(o, belief=np.stack([1 - risk, risk], axis=1), evidence=np.zeros(20_000))
     found = plan(o, 100, np.full(20_000, 8))
     assert found.planned[:500].sum() == 100
     assert found.looked_at <= 2_000
@@ -165,14 +165,14 @@ def test_many_labels_do_not_hang():
 def test_what_a_plan_mends_is_told_by_other_draws_than_chose_it(model):
     one = outlook(np.random.default_rng(3), N=1, model=model)
     N = 1_500
-    alike = replace(one, belief=np.tile([0.55, 0.45], (N, 1)), told=np.full(N, 2.0))
+    alike = replace(one, belief=np.tile([0.55, 0.45], (N, 1)), evidence=np.full(N, 2.0))
     chosen = plan(alike, 150, np.full(N, MOST_EACH))
     items = np.flatnonzero(chosen.planned)
     expected, told = 0.0, 0.0
     for n in np.unique(chosen.planned[items]).tolist():
         some = items[chosen.planned[items] == n]
         who = np.full((len(some), n), alike.typical)
-        told += alike.mended(some, who, DRAWS, others=True)[:, -1].sum()
+        told += alike.mended(some, who, DRAWS, fresh=True)[:, -1].sum()
         expected += len(some) * mended_by_letter(alike, 0, [alike.typical] * n)
     assert told == pytest.approx(expected, rel=0.02)
     assert chosen.gain.sum() > 1.02 * expected, "those that look best by chance were chosen"
@@ -310,8 +310,8 @@ def spend(rng, a, weighed, found, truth):
     n = np.bincount(a.item, minlength=len(a.items))
     place = np.arange(len(item)) - np.searchsorted(item, item)
     power = 1 / (1 + o.correlation * (n[item] + place))
-    assert o.said is not None
-    said = o.said[who] ** power[:, None, None]
+    assert o.confusion is not None
+    said = o.confusion[who] ** power[:, None, None]
     said = (said / said.sum(axis=2, keepdims=True))[np.arange(len(item)), truth[item]]
     y = (np.cumsum(said, axis=1) < rng.random(len(item))[:, None]).sum(axis=1)
     return replace(

@@ -38,11 +38,6 @@ class Linked(NamedTuple):
     pairs: Codes
     covariance: Floats
 
-    def of_gaps(self, one: Codes, other: Codes) -> Floats:
-        """Variances of the differences of scores of two options, by their places here."""
-        C = self.covariance
-        return C[one, one] + C[other, other] - 2 * C[one, other]
-
 
 class BradleyTerry(NamedTuple):
     """What comparisons teach.
@@ -79,7 +74,7 @@ class BradleyTerry(NamedTuple):
             self.discrimination[a.annotator] * x[a.item] + self.side[a.annotator], self.log_tie
         )
 
-    def told(self, x: Floats) -> Floats:
+    def information(self, x: Floats) -> Floats:
         """What a judgment by a usual judge tells of a difference of scores x, as Fisher has it."""
         return fisher_information(davidson_chances(x, self.log_tie))
 
@@ -240,8 +235,13 @@ def _variances(pairs: Pairs, sets: list[Linked], spread: float) -> tuple[Floats,
         place[linked.options] = np.arange(len(linked.options))
         variance[linked.options] = np.diag(linked.covariance) - spread**2 / P
         i, j = place[pairs.left[linked.pairs]], place[pairs.right[linked.pairs]]
-        of_pair[linked.pairs] = linked.of_gaps(i, j)
+        of_pair[linked.pairs] = variance_of_gaps(linked.covariance, i, j)
     return variance, of_pair
+
+
+def variance_of_gaps(C: Floats, one: Codes, other: Codes) -> Floats:
+    """d' C d of the difference d of two scores, by their places in the covariance."""
+    return C[one, one] + C[other, other] - 2 * C[one, other]
 
 
 def _linked(
@@ -253,14 +253,12 @@ def _linked(
 
     a, P = pairs.annotations, len(pairs.options)
     left, right, who = pairs.left[a.item], pairs.right[a.item], a.annotator
-    told = fisher_information(
-        davidson_chances(d[who] * (score[left] - score[right]) + side[who], t)
-    )
-    told *= (1 - a.uncertainty) * d[who] ** 2
-    between = csr_array((told, (left, right)), shape=(P, P))
+    x = d[who] * (score[left] - score[right]) + side[who]
+    information = fisher_information(davidson_chances(x, t)) * (1 - a.uncertainty) * d[who] ** 2
+    between = csr_array((information, (left, right)), shape=(P, P))
     pair_links = csr_array((np.ones(len(pairs.left)), (pairs.left, pairs.right)), shape=(P, P))
     n_sets, linked = connected_components(pair_links, directed=False)
-    own = sums_by(left, told, P) + sums_by(right, told, P) + 1 / spread**2
+    own = sums_by(left, information, P) + sums_by(right, information, P) + 1 / spread**2
     between = (between + between.T).tocsr()
     order, size = np.argsort(linked, kind="stable"), np.bincount(linked, minlength=n_sets)
     if size.max(initial=0) > MOST_LINKED:

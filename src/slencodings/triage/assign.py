@@ -24,6 +24,11 @@ class Assignment(NamedTuple):
     annotator: Codes
     unassigned: Codes
 
+    @property
+    def by_item(self) -> Codes:
+        """How many annotations each item gets, by whomever, (N,)."""
+        return np.bincount(self.item, minlength=len(self.unassigned)) + self.unassigned
+
 
 def assign(
     annotations: Annotations, planned: ArrayLike, *, value: ArrayLike, capacity: Any = None

@@ -8,16 +8,17 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slencodings.aggregate import BradleyTerry, bradley_terry
+from slencodings.aggregate.bradley_terry import variance_of_gaps
 from slencodings.annotations import Annotations, counted
-from slencodings.kinds.pairs import LABELS, Pairs
+from slencodings.kinds.pairs import Pairs
 from slencodings.opinion import Codes, Floats
-from slencodings.triage.assign import assign, not_yet
-from slencodings.triage.assign import pairs as met
-from slencodings.triage.plan import MOST_EACH, NEXT
+from slencodings.triage.plan import NEXT
+from slencodings.triage.resources import resources_of
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, check_limits
-from slencodings.triage.triage import Triage, check_budget, prices, within
+from slencodings.triage.triage import Triage
 
 # Of so many options that comparisons link, any two may be compared next; of more, those that met.
 MOST_ANY = 100
@@ -73,42 +74,26 @@ def triage_pairs(
     sets = _sets(pairs, learned)
     one, other = (np.concatenate([getattr(x, end) for x in sets]) for end in ("one", "other"))
     crowd = _on_twos(pairs, one, other)
-    N, M = len(one), len(crowd.annotators)
-    price = None if costs is None else prices(crowd, costs)
-    value = learned.discrimination**2 if crowd.named else np.zeros(M)
-    cheapest = 1.0 if price is None else float(np.min(price[value > 0], initial=np.inf))
-    affordable = int(min(check_budget(budget) // cheapest, N * MOST_EACH))
+    resources = resources_of(crowd, learned.discrimination**2, budget, capacity, costs, newcomers)
     # Who judged two options may judge them again where something else is asked of both.
     judged_before = crowd if pairs.prompts is None else crowd.rows(slice(0, 0))
-    free = np.minimum(not_yet(value, *met(judged_before), N), MOST_EACH)
-    most = np.full(N, MOST_EACH) if newcomers and price is None else free
-    planned, mends, next_mends = _plan(sets, learned, affordable, most)
-    room = N * MOST_EACH if capacity is None and price is not None else capacity
-    per_cost = value if price is None else value / price
-    given = assign(judged_before, planned, value=per_cost, capacity=room)
-    if price is not None:
-        given = within(given, mends / np.maximum(planned, 1), price, budget)
-    elif not newcomers:
-        given = given._replace(unassigned=np.zeros(N, dtype=np.intp))
-    asked = np.bincount(given.item, minlength=N) + given.unassigned
-    mends = mends * asked / np.maximum(planned, 1)
+    affordable, most = resources.affordable(len(one)), resources.most_each(judged_before)
+    planned, gain, next_mends = _plan(sets, learned, affordable, most)
+    given = resources.assign(judged_before, planned, gain)
+    asked = given.by_item
+    mends = gain * asked / np.maximum(planned, 1)
     wrong = np.concatenate([_wrong(x.gap, x.variance, None) for x in sets])
     better = pairs.options[np.where(np.concatenate([x.gap for x in sets]) >= 0, one, other)]
-    votes, judged = crowd.sums(), _judgments(pairs)
-    seen, clash = np.minimum(judged[one], judged[other]), _conflict(votes)
-    settled = (1 - wrong >= least_probability) & (seen >= least_votes)
-    status = np.where(settled, "settled", np.where(clash > conflict, "conflict", "few"))
     names = pairs.options[one], pairs.options[other]
+    votes, judged = crowd.sums(), _judgments(pairs)
+    fewest, clash = np.minimum(judged[one], judged[other]), _conflict(votes)
+    settled = (1 - wrong >= least_probability) & (fewest >= least_votes)
     errors = float(np.sum(wrong))
     return Triage(
         items=crowd.items,
         annotators=crowd.annotators,
-        status=status,
-        reason=[
-            _reason(votes[i], (str(names[0][i]), str(names[1][i])), f"{better[i]} is "
-                    f"{1 - wrong[i]:.2f} likely the better", int(seen[i]), least_votes)
-            for i in range(N)
-        ],
+        status=np.where(settled, "settled", np.where(clash > conflict, "conflict", "few")),
+        reason=_reasons(votes, fewest, least_votes, names, better, 1 - wrong),
         label=better,
         probability=1 - wrong,
         votes=votes.sum(axis=1).astype(np.intp),
@@ -120,9 +105,9 @@ def triage_pairs(
         errors_after=errors - float(np.sum(mends)),
         next_mends=next_mends,
         budget=budget,
-        spent=float(asked.sum() if price is None else np.sum(price[given.annotator])),
+        spent=resources.cost(given),
         truth=True,
-    )  # fmt: skip
+    )
 
 
 class _Set(NamedTuple):
@@ -146,8 +131,7 @@ class _Set(NamedTuple):
     @property
     def variance(self) -> Floats:
         """Of each gap, (T,)."""
-        C, i, j = self.covariance, self.here, self.there
-        return C[i, i] + C[j, j] - 2 * C[i, j]
+        return variance_of_gaps(self.covariance, self.here, self.there)
 
     @property
     def laplacian(self) -> Floats:
@@ -159,22 +143,21 @@ class _Set(NamedTuple):
         between += between.T
         return np.diag(between.sum(axis=1)) - between
 
-    def after(self, two: int, told: float) -> _Set:
+    def after(self, two: int, information: float) -> _Set:
         """What is known after a judgment of two that tells so much of their gap."""
         c = self.covariance[self.here[two]] - self.covariance[self.there[two]]
-        less = told / (1 + told * (c[self.here[two]] - c[self.there[two]]))
-        return self._replace(covariance=self.covariance - less * np.outer(c, c))
+        k, variance = information, c[self.here[two]] - c[self.there[two]]
+        return self._replace(covariance=self.covariance - k / (1 + k * variance) * np.outer(c, c))
 
-    def gains(self, laplacian: Floats, told: Floats) -> Floats:
+    def gains(self, laplacian: Floats, information: Floats) -> Floats:
         """What a judgment of each two makes of all variances, weighed by `laplacian`, (T,).
 
         A judgment of q takes k c c' / (1 + k v_q) from C, c = C d_q, so that d' C d of another two
         loses k (d' c)^2 / (1 + k v_q), and all of them, weighed, k d_q' C L C d_q / (1 + k v_q).
         """
-        C, i, j = self.covariance, self.here, self.there
-        CLC = C @ laplacian @ C
-        each = CLC[i, i] + CLC[j, j] - 2 * CLC[i, j]
-        return told * each / (1 + told * self.variance) / 2
+        C, k = self.covariance, information
+        each = variance_of_gaps(C @ laplacian @ C, self.here, self.there)
+        return k * each / (1 + k * self.variance) / 2
 
 
 def _sets(pairs: Pairs, learned: BradleyTerry) -> list[_Set]:
@@ -198,17 +181,21 @@ def _plan(
     sets: list[_Set], learned: BradleyTerry, budget: int, most: Codes
 ) -> tuple[Codes, Floats, float]:
     """Judgments of each two, what they mend, and what the next 100 would mend, all together."""
-    told = np.concatenate([learned.told(x.gap) for x in sets])
+    information = np.concatenate([learned.information(x.gap) for x in sets])
     first = np.cumsum([0, *(len(x.gap) for x in sets)])
     of = np.repeat(np.arange(len(sets)), np.diff(first))
     now, before = list(sets), [x.variance for x in sets]
     weights = [x.laplacian for x in sets]
     ends = [slice(int(a), int(b)) for a, b in pairwise(first)]
     gain = np.concatenate(
-        [x.gains(L, told[here]) for x, L, here in zip(sets, weights, ends, strict=True)]
+        [x.gains(L, information[here]) for x, L, here in zip(sets, weights, ends, strict=True)]
     )
     errors = [float(np.sum(_wrong(x.gap, v, v))) for x, v in zip(sets, before, strict=True)]
-    planned, mends, later = np.zeros(len(told), dtype=np.intp), np.zeros(len(told)), 0.0
+    planned, mends, later = (
+        np.zeros(len(information), dtype=np.intp),
+        np.zeros(len(information)),
+        0.0,
+    )
     gain[most == 0] = 0
     for step in range(budget + NEXT):
         # What is equal but for rounding goes by the order of options.
@@ -216,7 +203,7 @@ def _plan(
         if not len(gain) or gain[two] <= 0:
             break
         s = int(of[two])
-        now[s] = now[s].after(two - int(first[s]), float(told[two]))
+        now[s] = now[s].after(two - int(first[s]), float(information[two]))
         v = now[s].variance
         left = float(np.sum(_wrong(now[s].gap, before[s], v)))
         mended, errors[s] = errors[s] - left, left
@@ -228,7 +215,7 @@ def _plan(
             most = most - (np.arange(len(most)) == two)
         here = ends[s]
         free = planned[here] < most[here]
-        gain[here] = np.where(free, now[s].gains(weights[s], told[here]), 0)
+        gain[here] = np.where(free, now[s].gains(weights[s], information[here]), 0)
     return planned, mends, later
 
 
@@ -277,10 +264,20 @@ def _conflict(votes: Floats) -> Floats:
     return np.where(n > 1, (1 - np.sum(share**2, axis=1)) * K / (K - 1), 0)
 
 
-def _reason(votes: Floats, names: tuple[str, str], likely: str, seen: int, least: int) -> str:
+def _reasons(
+    votes: Floats,
+    fewest: Codes,
+    least: int,
+    names: tuple[NDArray[Any], NDArray[Any]],
+    better: NDArray[Any],
+    probability: Floats,
+) -> list[str]:
     """Who said what of two, and what comes of all comparisons."""
-    if seen < least:
-        return f"one of them has {counted(seen, 'judgment')}, and {least} are asked for"
-    said = {names[0]: votes[0], names[1]: votes[2], "a tie": votes[LABELS.index("tie")]}
-    told = ", ".join(f"{n:.3g} for {what}" for what, n in said.items() if n > 0)
-    return f"{told or 'never met'}; {likely}"
+    found: list[str] = []
+    for i, n in enumerate(fewest.tolist()):
+        counts = {names[0][i]: votes[i, 0], names[1][i]: votes[i, 2], "a tie": votes[i, 1]}
+        judged = ", ".join(f"{v:.3g} for {name}" for name, v in counts.items() if v > 0)
+        likely = f"{better[i]} is {probability[i]:.2f} likely the better"
+        few = f"one of them has {counted(n, 'judgment')}, and {least} are asked for"
+        found.append(few if n < least else f"{judged or 'never met'}; {likely}")
+    return found

@@ -80,8 +80,8 @@ def reasons(
     labels: list[str] = [_name(label) for label in annotations.labels.tolist()]
     bound = _share(least_probability)
     split = np.flatnonzero(found == "conflict")
-    said = {
-        int(i): _said(votes[i], most, labels)
+    in_words = {
+        int(i): _votes_in_words(votes[i], most, labels)
         for i, most in zip(split, np.argsort(-votes[split], axis=1, kind="stable"), strict=True)
     }
 
@@ -94,7 +94,7 @@ def reasons(
         if n < least_votes:
             return f"{_votes(n)}, and {least_votes} are asked for"
         short = f"{leader}, less than {bound}"
-        return f"{short}, by {_votes(n)}" if status == "few" else f"{said[i]}; {short}"
+        return f"{short}, by {_votes(n)}" if status == "few" else f"{in_words[i]}; {short}"
 
     N = len(found)
     lead = np.argmax(P, axis=1) if N else np.zeros(0, dtype=np.intp)
@@ -103,12 +103,12 @@ def reasons(
     return [reason(*row) for row in zip(*columns, strict=True)]
 
 
-def _said(votes: Floats, most: NDArray[np.intp], labels: list[str]) -> str:
+def _votes_in_words(votes: Floats, most: NDArray[np.intp], labels: list[str]) -> str:
     """How many say what, of the three labels that most say."""
     first = [(float(votes[k]), labels[int(k)]) for k in most[:3]]
-    said = ", ".join(f"{v:.3g} {'says' if v == 1 else 'say'} {name}" for v, name in first if v > 0)
+    text = ", ".join(f"{v:.3g} {'says' if v == 1 else 'say'} {name}" for v, name in first if v > 0)
     more = int(np.count_nonzero(votes)) - 3
-    return said + (f" and {counted(more, 'more label')}" if more > 0 else "")
+    return text + (f" and {counted(more, 'more label')}" if more > 0 else "")
 
 
 def _name(label: Any) -> str:

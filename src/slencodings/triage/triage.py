@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
 from slencodings.opinion import Codes, Floats
-from slencodings.triage.assign import Assignment, assign, not_yet, pairs
+from slencodings.triage.assign import Assignment
 from slencodings.triage.outlook import Outlook, look_ahead
-from slencodings.triage.plan import MOST_EACH, NEXT, plan
-from slencodings.triage.status import (
-    CONFLICT,
-    LEAST_PROBABILITY,
-    LEAST_VOTES,
-    reasons,
-    status,
-)
+from slencodings.triage.plan import NEXT, plan
+from slencodings.triage.resources import resources_of
+from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, reasons, status
 from slencodings.trust import Weighed, weigh
 
 # Of what will be said, to tell what a plan mends, on few items and on many: these make up for it.
@@ -197,30 +192,16 @@ def triage(
     >>> [(row["item"], row["status"], row["planned"]) for row in todo.to_rows()]
     [('p', 'conflict', 2), ('q', 'few', 0)]
     """
-    a, N, M = annotations, len(annotations.items), len(annotations.annotators)
+    a, N = annotations, len(annotations.items)
     weighed = weigh(a) if weighed is None else weighed
     found = status(
-        weighed,
-        least_votes=least_votes,
-        least_probability=least_probability,
-        conflict=conflict,
+        weighed, least_votes=least_votes, least_probability=least_probability, conflict=conflict
     )
     outlook = look_ahead(a, weighed)
-    price = None if costs is None else prices(a, costs)
-    value = outlook.value if a.named else np.zeros(M)
-    cheapest = 1.0 if price is None else float(np.min(price[value > 0], initial=np.inf))
-    affordable = int(min(check_budget(budget) // cheapest, N * MOST_EACH))
-    free = not_yet(value, *pairs(a), N)
-    most = np.full(N, MOST_EACH) if newcomers and price is None else free
-    planned = plan(outlook, affordable, most)
-    room = N * MOST_EACH if capacity is None and price is not None else capacity
-    per_cost = value if price is None else value / price
-    given = assign(a, planned.planned, value=per_cost, capacity=room)
-    if price is not None:
-        given = within(given, planned.gain / np.maximum(planned.planned, 1), price, budget)
-    elif not newcomers:
-        given = given._replace(unassigned=np.zeros(N, dtype=np.intp))
-    asked = np.bincount(given.item, minlength=N) + given.unassigned
+    resources = resources_of(a, outlook.value, budget, capacity, costs, newcomers)
+    planned = plan(outlook, resources.affordable(N), resources.most_each(a))
+    given = resources.assign(a, planned.planned, planned.gain)
+    asked = given.by_item
     mends = _mends(outlook, given, asked)
     P, errors = weighed.truth.probability, float(np.sum(outlook.risk))
     return Triage(
@@ -241,20 +222,9 @@ def triage(
         errors_after=errors - float(np.sum(mends)),
         next_mends=planned.next_gain,
         budget=budget,
-        spent=float(asked.sum() if price is None else np.sum(price[given.annotator])),
+        spent=resources.cost(given),
         truth=weighed.crowd.model is not None,
     )
-
-
-def within(given: Assignment, gain: Floats, price: Floats, budget: float) -> Assignment:
-    """As many of the assigned annotations as the budget pays, most for the money first."""
-    cost = price[given.annotator]
-    order = np.argsort(-gain[given.item] / cost, kind="stable")
-    # Sums of prices such as .1 come out a hair too large.
-    paid = np.cumsum(cost[order]) <= budget * (1 + 1e-12)
-    kept = np.sort(order[paid])
-    none = np.zeros_like(given.unassigned)
-    return Assignment(given.item[kept], given.annotator[kept], none)
 
 
 def _mends(outlook: Outlook, given: Assignment, asked: Codes) -> Floats:
@@ -267,36 +237,8 @@ def _mends(outlook: Outlook, given: Assignment, asked: Codes) -> Floats:
     mends = np.zeros(len(asked))
     for n in np.unique(asked[items]).tolist():
         some = np.flatnonzero(asked[items] == n)
-        mends[items[some]] = outlook.mended(items[some], who[some, :n], draws, others=True)[:, -1]
+        mends[items[some]] = outlook.mended(items[some], who[some, :n], draws, fresh=True)[:, -1]
     return mends
-
-
-def check_budget(budget: float) -> float:
-    """Refuse what cannot be spent."""
-    # Written so that NaN fails it.
-    if not 0 <= budget < np.inf:
-        raise ValueError(f"`budget` must be a number of at least 0; {budget} came.")
-    return budget
-
-
-def prices(a: Annotations, costs: Mapping[Any, float]) -> Floats:
-    """What an annotation of each annotator costs, (M,)."""
-    by_text = {str(name): cost for name, cost in costs.items()}
-    names = [str(name) for name in a.annotators.tolist()]
-    unknown = [name for name in names if name not in by_text]
-    if unknown:
-        raise ValueError(
-            f"`costs` must know every annotator; {len(unknown)} of {len(names)} are missing, first "
-            f"{unknown[0]!r}."
-        )
-    price = np.asarray([by_text[name] for name in names], dtype=float)
-    bad = np.flatnonzero(~((price > 0) & (price < np.inf)))
-    if len(bad):
-        raise ValueError(
-            f"`costs` must be above 0; {len(bad)} of {len(names)} are not, first "
-            f"{price[bad[0]]:g} of {names[bad[0]]!r}."
-        )
-    return price
 
 
 def _amount(x: float) -> str:
