@@ -42,8 +42,8 @@ class Averaged(NamedTuple):
 
         def loss(log_variance: float, held_back: float) -> float:
             p = cls(center, held_back, math.exp(log_variance)).predict(a)
-            said: Floats = np.maximum(np.sum(a.vectors * p, axis=1), _TINY)
-            return -float(np.mean(np.log(said)))
+            chance: Floats = np.maximum(np.sum(a.vectors * p, axis=1), _TINY)
+            return -float(np.mean(np.log(chance)))
 
         best = (math.inf, 1.0, 0.0)
         for c in _HELD_BACK:

@@ -128,8 +128,7 @@ def compare(
         notes += [f"{name}: {note}" for note in target.notes]
         notes += [] if target.converged else [f"{name} did not converge"]
     counts = everything.counts * (fold >= 0)
-    own, joint = len(a.annotators) > 1, not a.soft
-    kept = {"own": own, "joint": joint, "ordered": a.ordered}
+    kept = {"own": len(a.annotators) > 1, "joint": not a.soft, "ordered": a.ordered}
     rows = measure(targets, seconds, sums, counts, bootstrap, rng, **kept)
     if of is not None and yes is not None:
         for row, chance in zip(rows, yes, strict=True):
@@ -137,11 +136,8 @@ def compare(
             row["jaccard"], row["exact_match"], row["masi"] = found[:3]
     if truth is not None:
         measure_gold(rows, list(targets.values()), truth, bootstrap, rng, ordered=a.ordered)
-    about = About(
-        annotations=len(a.item),
-        items=len(a.items),
-        annotators=len(a.annotators) if a.named else None,
-        labels=len(a.labels),
+    about = About.of(
+        a,
         scored=int(counts[0].sum()),
         scored_annotators=None if mask is None else int(mask.sum()),
         folds=n_folds,
@@ -161,7 +157,8 @@ class _Plan(NamedTuple):
 
 def _planned(a: Annotations, wanted: Sequence[str] | None) -> _Plan:
     known = methods_for(a)
-    rows = _chosen([*known, POOL], wanted)
+    hint = " Some need annotators, confidence or reliability, which this crowd may not have."
+    rows = chosen_names([*known, POOL], wanted, hint=hint)
     members = pooled(a) if POOL in rows else []
     fitted = {name: known[name] for name in known if name in rows or name in members}
     return _Plan(rows, fitted, {name: known[name] for name in members})
@@ -182,10 +179,10 @@ def _sums(
     a = everything.annotations
     sums = np.zeros((len(plan.rows), len(SCORES), len(a.items)))
 
-    def take(row: int, said: Predicted, test: HeldOut, f: int) -> None:
-        sums[row] += score(said, test)
+    def take(row: int, predicted: Predicted, test: HeldOut, f: int) -> None:
+        sums[row] += score(predicted, test)
         if yes is not None:
-            yes[row, fold[a.item] == f] = said.votes[:, -1]
+            yes[row, fold[a.item] == f] = predicted.votes[:, -1]
 
     for f in range(int(fold.max()) + 1):
         learner = Learner(a.rows((fold != f)[a.item]), everything.scored, chosen.learners[f])
@@ -193,10 +190,10 @@ def _sums(
         members: list[Predicted] = []
         for name, method in plan.fitted.items():
             tell(name)
-            said = predict(method(learner), learner.annotations, test)
-            members += [said] if name in plan.pooled else []
+            predicted = predict(method(learner), learner.annotations, test)
+            members += [predicted] if name in plan.pooled else []
             if name in plan.rows:
-                take(plan.rows.index(name), said, test, f)
+                take(plan.rows.index(name), predicted, test, f)
         if members:
             take(plan.rows.index(POOL), pool(members, chosen.weights[f]), test, f)
     return sums
@@ -235,21 +232,22 @@ def once_each(annotations: Annotations, reliability: Any = None) -> tuple[Annota
     if not repeated:
         return a, []
     repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
-    said = f"{counted(repeated, 'annotation')} {repeat} an (item, annotator) pair"
-    note = f"{said} and {are} left out"
-    return a.rows(keep), [note]
+    many = counted(repeated, "annotation")
+    return a.rows(keep), [f"{many} {repeat} an (item, annotator) pair and {are} left out"]
 
 
-def _chosen(known: list[str], wanted: Sequence[str] | None) -> list[str]:
+def chosen_names(
+    known: Sequence[str], wanted: Sequence[str] | None, *, what: str = "`methods`", hint: str = ""
+) -> list[str]:
+    """The methods that are wanted, however they are capitalised; all that are known if none is."""
     if wanted is None:
-        return known
+        return list(known)
     folded = {name.casefold(): name for name in known}
     wrong = [name for name in wanted if name.casefold() not in folded]
     if wrong or not wanted:
         raise ValueError(
-            f"`methods` must be some of {', '.join(map(repr, known))}; "
-            f"{wrong[0] if wrong else wanted!r} came. Some need annotators, confidence or "
-            "reliability, which this crowd may not have."
+            f"{what} must be some of {', '.join(map(repr, known))}; "
+            f"{wrong[0] if wrong else wanted!r} came.{hint}"
         )
     return list(dict.fromkeys(folded[name.casefold()] for name in wanted))
 

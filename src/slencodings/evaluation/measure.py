@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from slencodings.opinion import Floats
 
 # Resamples that are in memory at a time.
 _AT_ONCE = 50
+# Scores that only labels in an order have.
+_OF_AN_ORDER = ("ranked", "steps", "wasserstein")
 
 
 class Interval(NamedTuple):
@@ -53,8 +56,8 @@ class Resampled(NamedTuple):
 
     def best(self, i: int) -> bool:
         """Whether it leads others, and how far each is behind is above 0 for sure."""
-        others = [j for j in range(len(self.mean)) if j != i]
-        lows = [self.behind(j).low for j in others if i == self.leader]
+        rivals = [j for j in range(len(self.mean)) if j != i]
+        lows = [self.behind(j).low for j in rivals if i == self.leader]
         return bool(lows) and all(low is not None and low > 0 for low in lows)
 
 
@@ -84,48 +87,45 @@ def measure(
     by_item = np.moveaxis(sums[:, :S], 2, 0).reshape(len(counts[0]), -1)
     drawn = resample(by_item, np.tile(counts[:S].T, (1, len(targets))), bootstrap, rng)
     drawn = drawn.reshape(bootstrap, len(targets), S)
-    votes, straight, this, together = (Resampled(mean[:, s], drawn[:, :, s]) for s in range(S))
+    asked = {"votes": True, "direct": direct, "own": own, "joint": joint}
+    losses = {
+        name: Resampled(mean[:, s], drawn[:, :, s]) if asked[name] else None
+        for s, name in enumerate(LOSSES)
+    }
+    shown = [s for s in SCORES[S:] if ordered or s not in _OF_AN_ORDER]
     rows: list[Row] = []
     for i, (name, target) in enumerate(targets.items()):
         u = target.uncertainty
-        ends = [score.interval(i) for score in (votes, straight, this, together)]
-        behind, joint_behind = votes.behind(i), together.behind(i)
-        rows.append(
-            {
-                "method": name,
-                "seconds": seconds[i],
-                "uncertainty": None if u is None else float(np.mean(u)),
-                "converged": bool(target.converged),
-                "votes": float(votes.mean[i]),
-                "direct": float(straight.mean[i]) if direct else None,
-                "own": float(this.mean[i]) if own else None,
-                "joint": float(together.mean[i]) if joint else None,
-                "brier": float(mean[i, SCORES.index("brier")]),
-                "agreement": float(mean[i, SCORES.index("agreement")]),
-                "ranked": float(mean[i, SCORES.index("ranked")]) if ordered else None,
-                "steps": float(mean[i, SCORES.index("steps")]) if ordered else None,
-                "wasserstein": float(mean[i, SCORES.index("wasserstein")]) if ordered else None,
-                "votes_low": ends[0].low,
-                "votes_high": ends[0].high,
-                "direct_low": ends[1].low if direct else None,
-                "direct_high": ends[1].high if direct else None,
-                "own_low": ends[2].low if own else None,
-                "own_high": ends[2].high if own else None,
-                "joint_low": ends[3].low if joint else None,
-                "joint_high": ends[3].high if joint else None,
-                "behind": float(votes.mean[i] - votes.mean[votes.leader]),
-                "behind_low": behind.low,
-                "behind_high": behind.high,
-                "joint_behind": float(together.mean[i] - together.mean.min()) if joint else None,
-                "joint_behind_low": joint_behind.low if joint else None,
-                "joint_behind_high": joint_behind.high if joint else None,
-                "best": votes.best(i),
-                "best_own": own and this.best(i),
-                "best_joint": joint and together.best(i),
-                "doubts": target.doubts,
-            }
-        )
+        row: dict[str, Any] = {
+            "method": name,
+            "seconds": seconds[i],
+            "uncertainty": None if u is None else float(np.mean(u)),
+            "converged": bool(target.converged),
+            **{score: None if x is None else float(x.mean[i]) for score, x in losses.items()},
+            **dict.fromkeys(_OF_AN_ORDER),
+            **{score: float(mean[i, SCORES.index(score)]) for score in shown},
+            **_intervals(i, losses),
+            "doubts": target.doubts,
+        }
+        rows.append(cast(Row, row))
     return rows
+
+
+def _intervals(i: int, losses: Mapping[str, Resampled | None]) -> dict[str, Any]:
+    """Where the losses of a method lie, how far it is behind, and whether it is best for sure."""
+    found: dict[str, Any] = {}
+    for name, loss in losses.items():
+        ends = (None, None) if loss is None else loss.interval(i)
+        found[f"{name}_low"], found[f"{name}_high"] = ends
+    for name, behind in (("votes", "behind"), ("joint", "joint_behind")):
+        loss = losses[name]
+        found[behind] = None if loss is None else float(loss.mean[i] - loss.mean.min())
+        ends = (None, None) if loss is None else loss.behind(i)
+        found[f"{behind}_low"], found[f"{behind}_high"] = ends
+    for name, best in (("votes", "best"), ("own", "best_own"), ("joint", "best_joint")):
+        loss = losses[name]
+        found[best] = loss is not None and loss.best(i)
+    return found
 
 
 def measure_gold(

@@ -161,8 +161,9 @@ def _sle(
     def weight(a: Annotations) -> Floats:
         return _odds(aggregate.certainty(doubt(a), reliability=r, smoothing=smoothing))
 
-    said = doubt(c.annotations)
-    opinion = aggregate.sle(said, reliability=r, smoothing=smoothing, base_rate=c.base_rate)
+    opinion = aggregate.sle(
+        doubt(c.annotations), reliability=r, smoothing=smoothing, base_rate=c.base_rate
+    )
     return _opinions(opinion, weight, c.base_rate, notes)
 
 

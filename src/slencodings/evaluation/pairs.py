@@ -15,7 +15,7 @@ from slencodings import metrics
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import base_rate_of, sums_by
-from slencodings.evaluation.held_out import Comparison
+from slencodings.evaluation.held_out import Comparison, chosen_names
 from slencodings.evaluation.measure import Resampled, measure, resample
 from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import SCORES
@@ -73,91 +73,75 @@ def compare_pairs(
     >>> [(row["method"], row["best"]) for row in found.rows]
     [('Bradley-Terry', True), ('how common', False)]
     """
-    a = pairs.annotations
-    R, met = len(a.item), pairs.met
-    plan = _planned(methods)
-    if folds < 2 or folds > R:
+    a, met = pairs.annotations, pairs.met
+    names = chosen_names(list(METHODS), methods, what="`methods` of pairs")
+    if folds < 2 or folds > len(a.item):
         raise ValueError(
-            f"`folds` must be at least 2 and at most the judgments, {R}; {folds} came. 5 is usual."
+            f"`folds` must be at least 2 and at most the judgments, {len(a.item)}; {folds} came. "
+            "5 is usual."
         )
     rng = np.random.default_rng(seed)
-    by_judgment = rng.permutation(np.arange(R) % folds)
-    twos = np.unique(met[a.item])
-    of_twos = np.full(len(met), -1)
-    of_twos[rng.permutation(twos)] = np.arange(len(twos)) % folds
-    deals = [by_judgment] + [of_twos[met[a.item]]] * (len(twos) >= folds)
-    total, done = len(plan) * (1 + folds * len(deals)), count()
+    deals = _deals(pairs, folds, rng)
+    total, done = len(names) * (1 + folds * len(deals)), count()
 
     def tell(name: str) -> None:
         progress(next(done), total, name)
 
     targets: dict[str, Target] = {}
     seconds: list[float] = []
-    for name, method in plan.items():
+    for name in names:
         tell(name)
         start = time.perf_counter()
-        fit = method(pairs)
+        fit = METHODS[name](pairs)
         seconds.append(time.perf_counter() - start)
         targets[name] = Target(fit.predict(pairs), fit.uncertainty, converged=fit.converged)
-    said = [
-        [_held_out(pairs, method, fold, partial(tell, name)) for name, method in plan.items()]
+    predicted = [
+        [_held_out(pairs, METHODS[name], fold, partial(tell, name)) for name in names]
         for fold in deals
     ]
-    sums = np.stack([_scores(p, pairs, met) for p in said[0]])
+    sums = np.stack([_scores(p, pairs, met) for p in predicted[0]])
     counts = np.tile(np.bincount(met[a.item], minlength=sums.shape[2]), (len(SCORES), 1))
     plain = {"direct": False, "own": False, "joint": False, "ordered": False}
     rows = measure(targets, seconds, sums, counts.astype(float), bootstrap, rng, **plain)
-    for other in said[1:]:
-        losses = np.stack([judgment_losses(p, a.vectors) for p in other])
+    for unseen in predicted[1:]:
+        losses = np.stack([judgment_losses(p, a.vectors) for p in unseen])
         held = _resampled(losses, met[a.item], bootstrap, rng)
         for n, row in enumerate(rows):
             row["new_pairs"], row["best_new_pairs"] = float(held.mean[n]), held.best(n)
             row["new_pairs_low"], row["new_pairs_high"] = held.interval(n)
-    about = About(
-        annotations=R,
-        items=len(a.items),
-        annotators=len(a.annotators) if a.named else None,
-        labels=len(a.labels),
-        scored=R,
-        scored_annotators=None,
-        folds=folds,
-        bootstrap=bootstrap,
-        seed=seed,
-        options=len(pairs.options),
-    )
+    how = {"scored": len(a.item), "folds": folds, "bootstrap": bootstrap, "seed": seed}
+    about = About.of(a, **how, options=len(pairs.options))
     notes = [f"{name} did not converge" for name, x in targets.items() if not x.converged]
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
 
 
-def _planned(wanted: Sequence[str] | None) -> dict[str, _Method]:
-    folded = {name.casefold(): name for name in METHODS}
-    wrong = [name for name in wanted or () if name.casefold() not in folded]
-    if wrong or (wanted is not None and not wanted):
-        raise ValueError(
-            f"`methods` of pairs must be some of {', '.join(map(repr, METHODS))}; "
-            f"{wrong[0] if wrong else wanted!r} came."
-        )
-    names = METHODS if wanted is None else [folded[name.casefold()] for name in wanted]
-    return {name: METHODS[name] for name in names}
+def _deals(pairs: Pairs, folds: int, rng: np.random.Generator) -> list[Codes]:
+    """The fold of each judgment, (R,): any judgment its own; then, if enough meet, all of two."""
+    item, met = pairs.annotations.item, pairs.met
+    by_judgment = rng.permutation(np.arange(len(item)) % folds)
+    twos = np.unique(met[item])
+    of_twos = np.full(len(met), -1)
+    of_twos[rng.permutation(twos)] = np.arange(len(twos)) % folds
+    return [by_judgment] + [of_twos[met[item]]] * (len(twos) >= folds)
 
 
 def _held_out(pairs: Pairs, method: _Method, fold: Codes, tell: Callable[[], None]) -> Floats:
     """What a method says of each judgment, (R, 3), from those of the other folds."""
-    said = np.zeros((len(fold), len(LABELS)))
+    p = np.zeros((len(fold), len(LABELS)))
     for f in range(int(fold.max()) + 1):
         tell()
-        said[fold == f] = method(pairs.rows(fold != f)).predict(pairs.rows(fold == f))
-    return said
+        p[fold == f] = method(pairs.rows(fold != f)).predict(pairs.rows(fold == f))
+    return p
 
 
-def _scores(said: Floats, pairs: Pairs, met: Codes) -> Floats:
+def _scores(p: Floats, pairs: Pairs, met: Codes) -> Floats:
     """The scores that judgments have, added up by which two met, (S, twos)."""
     a, y = pairs.annotations, pairs.annotations.vectors
     sums = np.zeros((len(SCORES), int(met.max()) + 1))
     for name, values in {
-        "votes": judgment_losses(said, y),
-        "brier": np.sum((said - y) ** 2, axis=1),
-        "agreement": np.sum(y * metrics.top_shares(said), axis=1),
+        "votes": judgment_losses(p, y),
+        "brier": np.sum((p - y) ** 2, axis=1),
+        "agreement": np.sum(y * metrics.top_shares(p), axis=1),
     }.items():
         sums[SCORES.index(name)] = sums_by(met[a.item], values, sums.shape[1])
     return sums

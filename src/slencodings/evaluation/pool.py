@@ -67,24 +67,25 @@ def choose_by_fold(
         if not candidates:
             continue
         tests = [everything.items(fold == h) for h in (f, g)]
-        said: list[list[Predicted]] = [[], []]
+        predictions: list[list[Predicted]] = [[], []]
         for name, method in candidates.items():
             tell(name)
             fit = method(learner)
-            for s, test in zip(said, tests, strict=True):
+            for s, test in zip(predictions, tests, strict=True):
                 s.append(predict(fit, learner.annotations, test))
-        weights[f] = choose(said[1], tests[1])
+        weights[f] = choose(predictions[1], tests[1])
         if g > f:  # else it had its turn
-            weights[g] = choose(said[0], tests[0])
+            weights[g] = choose(predictions[0], tests[0])
     return Chosen(weights, learners)
 
 
-def choose(said: Sequence[Predicted], held_out: HeldOut) -> Weights:
+def choose(predictions: Sequence[Predicted], held_out: HeldOut) -> Weights:
     """The weights under which a pool predicts these annotations well."""
     scored = held_out.counted
     y = held_out.annotations.vectors[scored]
     return Weights(
-        _select([p.votes[scored] for p in said], y), _select([p.own[scored] for p in said], y)
+        _select([p.votes[scored] for p in predictions], y),
+        _select([p.own[scored] for p in predictions], y),
     )
 
 
@@ -101,10 +102,10 @@ def _select(predictions: Sequence[Floats], y: Floats) -> Floats:
     return times / np.sum(times)
 
 
-def pool(said: Sequence[Predicted], weights: Weights) -> Predicted:
+def pool(predictions: Sequence[Predicted], weights: Weights) -> Predicted:
     """What the members say, averaged: chances of a vote, and chances of several votes together."""
-    by_votes = [(w, p) for w, p in zip(weights.votes.tolist(), said, strict=True) if w > 0]
-    by_own = [(w, p) for w, p in zip(weights.own.tolist(), said, strict=True) if w > 0]
+    by_votes = [(w, p) for w, p in zip(weights.votes.tolist(), predictions, strict=True) if w > 0]
+    by_own = [(w, p) for w, p in zip(weights.own.tolist(), predictions, strict=True) if w > 0]
     with np.errstate(divide="ignore"):
         joint = np.logaddexp.reduce([np.log(w) - p.joint for w, p in by_votes])
     return Predicted(

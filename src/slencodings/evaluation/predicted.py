@@ -93,8 +93,8 @@ def predict(fit: Fitted, train: Annotations, held_out: HeldOut) -> Predicted:
     """What a method that was fitted to some items says of others."""
     a, reader, habits = held_out.annotations, fit.reader, None
     if fit.infers_truth:
-        told = of_scored(train, held_out.scored)
-        habits = crowd_habits(reader.predict(train)[told], train.rows(told))
+        rows = of_scored(train, held_out.scored)
+        habits = crowd_habits(reader.predict(train)[rows], train.rows(rows))
 
     def votes(direct: Floats) -> Floats:
         return direct if habits is None else direct @ habits
@@ -129,8 +129,8 @@ def score(predicted: Predicted, held_out: HeldOut) -> Floats:
         absolute_error(y, p.votes),
         wasserstein(y, p.votes),
     ]
-    votes, direct, own, *others = (sums_by(a.item[scored], x[scored], len(a.items)) for x in each)
-    return np.stack([votes, direct, own, p.joint, *others])
+    votes, direct, own, *rest = (sums_by(a.item[scored], x[scored], len(a.items)) for x in each)
+    return np.stack([votes, direct, own, p.joint, *rest])
 
 
 def log_loss(y: Floats, p: Floats) -> Floats:

@@ -181,10 +181,10 @@ def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
     for _ in range(100):
         total: Floats = np.einsum("bk,bk->b", P, np.repeat(habits[used], size, axis=0))
         # As in `learn_habits`, what nobody expected says nothing about habits.
-        told = np.divide(share, total, out=np.zeros(total.shape), where=total > 0)
+        weight = np.divide(share, total, out=np.zeros(total.shape), where=total > 0)
         counts = _HABITS_OF_THE_CROWD * start
         if len(used):
-            counts[used] += habits[used] * np.add.reduceat(P * told[:, None], first, axis=0)
+            counts[used] += habits[used] * np.add.reduceat(P * weight[:, None], first, axis=0)
         of_truth = np.sum(counts.reshape(M, K, K), axis=1, keepdims=True)
         before, habits = habits, (counts.reshape(M, K, K) / of_truth).reshape(M * K, K)
         if np.max(np.abs(habits - before)) < _CLOSE:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
+
+from slencodings.annotations import Annotations
 
 
 class Row(TypedDict):
@@ -77,3 +79,10 @@ class About(NamedTuple):
     bootstrap: int
     seed: int
     options: int | None = None
+
+    @classmethod
+    def of(cls, a: Annotations, *, scored_annotators: int | None = None, **how: Any) -> About:
+        """The sizes of a crowd, and how it was compared."""
+        people = len(a.annotators) if a.named else None
+        sizes = len(a.item), len(a.items), people, len(a.labels)
+        return cls(*sizes, scored_annotators=scored_annotators, **how)

@@ -82,12 +82,12 @@ def _places(sets: Codes) -> Codes:
 
 
 def _by_set(
-    said: NDArray[np.bool_], guess: NDArray[np.bool_], a: Annotations, sets: Codes, rows: Codes
+    yes: NDArray[np.bool_], guess: NDArray[np.bool_], a: Annotations, sets: Codes, rows: Codes
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """What each annotator chose of each item, and what was guessed, a row each."""
     place, item = _places(sets), a.item[rows]
     row = np.unique(sets[item] * len(a.annotators) + a.annotator[rows], return_inverse=True)[1]
     shape = int(row.max(initial=-1)) + 1, int(place.max(initial=-1)) + 1
     chosen, guessed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    chosen[row, place[item]], guessed[row, place[item]] = said, guess
+    chosen[row, place[item]], guessed[row, place[item]] = yes, guess
     return chosen, guessed

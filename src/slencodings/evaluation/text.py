@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from slencodings.annotations import by_annotators, counted
 from slencodings.evaluation.rows import About, Row
@@ -100,17 +101,12 @@ def lessons(rows: list[Row]) -> list[str]:
         best = f"Not told apart from {first['method']}, the first: {'; '.join(close)}."
     else:
         best = f"{first['method']} comes first; nothing else was compared."
-    lines = [best]
-    own = [row["own"] for row in rows]
-    lines += _lesson(
-        rows, own, [row["best_own"] for row in rows], "the vote of this very annotator"
-    )
-    joint = [row["joint"] for row in rows]
-    lines += _lesson(rows, joint, [row["best_joint"] for row in rows], "several votes together")
-    new = [row.get("new_pairs") for row in rows]
-    lines += _lesson(
-        rows, new, [row.get("best_new_pairs", False) for row in rows], "two that never met"
-    )
+    lines = [
+        best,
+        *_lesson(rows, "own", "best_own", "the vote of this very annotator"),
+        *_lesson(rows, "joint", "best_joint", "several votes together"),
+        *_lesson(rows, "new_pairs", "best_new_pairs", "two that never met"),
+    ]
     if any(row["joint"] is not None and not row["doubts"] for row in rows):
         lines.append("(In brackets: tells no doubt, and is scored as if certain.)")
     accuracy = {row["method"]: row["accuracy"] for row in rows if "accuracy" in row}
@@ -118,20 +114,17 @@ def lessons(rows: list[Row]) -> list[str]:
         most = max(accuracy.values())
         names = " and ".join(name for name, share in accuracy.items() if share == most)
         lines.append(f"Right most often: {names}, {most:.1%} of the known items.")
-        best_truth = [row.get("best_truth", False) for row in rows]
-        lines += _lesson(rows, [row.get("truth") for row in rows], best_truth, "what is true")
+        lines += _lesson(rows, "truth", "best_truth", "what is true")
     return lines
 
 
-def _lesson(rows: list[Row], losses: list[float | None], best: list[bool], what: str) -> list[str]:
+def _lesson(rows: Sequence[Mapping[str, Any]], loss: str, best: str, what: str) -> list[str]:
     """Who predicts something best, for sure or perhaps; nothing where there is nobody to beat."""
-    known = [
-        (loss, row["method"]) for loss, row in zip(losses, rows, strict=True) if loss is not None
-    ]
+    known = [(row[loss], row["method"]) for row in rows if row.get(loss) is not None]
     if len(known) < 2:
         return []
-    if any(best):
-        return [f"Best at predicting {what}: {rows[best.index(True)]['method']} (*)."]
+    if sure := [row["method"] for row in rows if row.get(best)]:
+        return [f"Best at predicting {what}: {sure[0]} (*)."]
     return [f"Nobody is best for sure at predicting {what}; {min(known)[1]} is lowest."]
 
 
@@ -141,16 +134,15 @@ def _apart(row: Row) -> bool:
 
 def as_text(rows: list[Row], notes: list[str], about: About) -> str:
     """The whole comparison in plain text."""
-    heads, cells = columns(rows)
+    return "\n".join([head(about), "", *aligned(*columns(rows)), "", *lessons(rows), *notes])
+
+
+def aligned(heads: list[str], cells: list[list[str]]) -> list[str]:
+    """The lines of a table in plain text: names to the left, all else to the right."""
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    lines = [
-        "  ".join(
-            [line[0].ljust(widths[0])]
-            + [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
-        ).rstrip()
-        for line in [heads, *cells]
-    ]
-    return "\n".join([head(about), "", *lines, "", *lessons(rows), *notes])
+    sides = ["<", *">" * (len(heads) - 1)]
+    shapes = [f"{side}{width}" for side, width in zip(sides, widths, strict=True)]
+    return ["  ".join(map(format, line, shapes)).rstrip() for line in [heads, *cells]]
 
 
 def head(about: About) -> str:
