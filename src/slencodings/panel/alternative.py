@@ -90,19 +90,19 @@ def alternative_annotator_test(
     answered[a.item[a.annotator == m]] = True
     n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
     kept = people[a.annotator] & (answered & (n >= min_people))[a.item]
-    said, model = a.rows(kept), np.zeros((len(a.items), len(a.labels)))
+    by_people, model = a.rows(kept), np.zeros((len(a.items), len(a.labels)))
     own = a.annotator == m
     model[a.item[own]] = a.vectors[own]
-    person = _alignment(said.vectors, said, values)
-    other = _alignment(model[said.item], said, values)
+    person = _alignment(by_people.vectors, by_people, values)
+    other = _alignment(model[by_people.item], by_people, values)
     # Scores come of sums in another order; what is as near must not differ by rounding.
     ahead = np.where(np.isclose(person, other, rtol=1e-9, atol=1e-12), 0, np.sign(person - other))
-    found = _by_person(said, ahead, epsilon, min_items)
+    found = _by_person(by_people, ahead, epsilon, min_items)
     if not found:
         raise ValueError(
             f"the test needs a person with at least min_items={min_items} items that "
             f"{judge!r} and at least {min_people} people answered; "
-            f"the most are {int(np.bincount(said.annotator, minlength=1).max())}."
+            f"the most are {int(np.bincount(by_people.annotator, minlength=1).max())}."
         )
     won = benjamini_yekutieli(np.asarray([person.p_value for person in found]), rate)
     compared = [p._replace(won=bool(w)) for p, w in zip(found, won, strict=True)]
@@ -158,12 +158,12 @@ def _values(a: Annotations, alignment: Alignment) -> Floats | None:
 
 def _alignment(given: Floats, people: Annotations, values: Floats | None) -> Floats:
     """How near answers (R, K) are to those of the other people on the items of `people`, (R,)."""
-    others = leave_one_out(people.vectors, people.item)
-    others /= np.sum(others, axis=1, keepdims=True)
+    peers = leave_one_out(people.vectors, people.item)
+    peers /= np.sum(peers, axis=1, keepdims=True)
     if values is None:
-        return np.sum(given * others, axis=1)
+        return np.sum(given * peers, axis=1)
     squares = (values[:, None] - values) ** 2
-    return -np.sqrt(np.einsum("qk,kl,ql->q", given, squares, others))
+    return -np.sqrt(np.einsum("qk,kl,ql->q", given, squares, peers))
 
 
 def _by_person(a: Annotations, ahead: Floats, epsilon: float, min_items: int) -> list[Replaced]:

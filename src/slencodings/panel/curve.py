@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations
+from slencodings.evaluation.predicted import log_loss
 from slencodings.opinion import Codes, Floats
-from slencodings.panel.held_out import HeldOut, Score, compare_losses, losses, mix
+from slencodings.panel.held_out import HeldOut, Score, compare_losses, mix
 from slencodings.trust import Crowd
 
 # Fewer votes than these tell nothing, and more people than these are rarely asked.
@@ -63,7 +64,7 @@ def by_number_of_people(
         by_people = _chances(a, rows, of_vote, alone, fold)
         rows, of_vote = np.concatenate([rows, models]), np.concatenate([of_vote, of_models])
         mixed = mix(votes, fold, by_people, _chances(a, rows, of_vote, together, fold))
-        own, other = losses(votes, mixed.chances), losses(votes, by_people)
+        own, other = (log_loss(votes.vectors, p) for p in (mixed.chances, by_people))
         score = compare_losses(votes.item, own, other, bootstrap=bootstrap, seed=seed)
         share = float(np.mean(mixed.share))
         found.append(WithPeople(n, len(enough), float(np.mean(other)), score, share))

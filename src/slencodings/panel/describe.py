@@ -12,18 +12,11 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.choices import Alignment
 from slencodings.opinion import Floats
-from slencodings.panel.alternative import alternative_annotator_tests
+from slencodings.panel.alternative import AlternativeAnnotatorTest, alternative_annotator_tests
 from slencodings.panel.confidence import stated_confidence
 from slencodings.panel.curve import by_number_of_people
 from slencodings.panel.families import effective_votes
-from slencodings.panel.held_out import (
-    HeldOut,
-    Score,
-    best_share,
-    compare_losses,
-    hold_out,
-    mix,
-)
+from slencodings.panel.held_out import HeldOut, Score, best_share, compare_losses, hold_out, mix
 from slencodings.panel.rows import About, Judge, Panel, Step
 from slencodings.panel.sides import choose_people, family, once_each
 from slencodings.trust import Crowd
@@ -86,7 +79,32 @@ def describe_panel(
         seed=seed,
     )
     tests = alternative_annotator_tests(a, is_person, alignment=alignment, epsilon=epsilon)
-    judges = [
+    path = [] if prices is None else _path(tried, prices)
+    crowds = tried.panel(()).crowds, tried.panel(everyone).crowds
+    return Panel(
+        about=about,
+        alone=tried.score((), ()),
+        together=tried.score(everyone, ()),
+        share=tried.share(everyone),
+        judges=_judges(a, tried, everyone, tests, prices),
+        families=effective_votes(a, is_person, bootstrap=bootstrap, seed=seed),
+        people=by_number_of_people(held, *crowds, bootstrap=bootstrap, seed=seed),
+        path=path,
+        stated=stated_confidence(
+            annotations, is_person, sources=sources, bootstrap=bootstrap, seed=seed
+        ),
+    )
+
+
+def _judges(
+    a: Annotations,
+    tried: _Tried,
+    everyone: tuple[int, ...],
+    tests: Mapping[Any, AlternativeAnnotatorTest],
+    prices: Mapping[int, float] | None,
+) -> list[Judge]:
+    """Each model: what it adds to people and to all others, and whether it may replace one."""
+    return [
         Judge(
             a.annotators[m],
             family(a.annotators[m]),
@@ -98,21 +116,6 @@ def describe_panel(
         )
         for m in everyone
     ]
-    path = [] if prices is None else _path(tried, prices)
-    crowds = tried.panel(()).crowds, tried.panel(everyone).crowds
-    return Panel(
-        about=about,
-        alone=tried.score((), ()),
-        together=tried.score(everyone, ()),
-        share=tried.share(everyone),
-        judges=judges,
-        families=effective_votes(a, is_person, bootstrap=bootstrap, seed=seed),
-        people=by_number_of_people(held, *crowds, bootstrap=bootstrap, seed=seed),
-        path=path,
-        stated=stated_confidence(
-            annotations, is_person, sources=sources, bootstrap=bootstrap, seed=seed
-        ),
-    )
 
 
 class _Fitted(NamedTuple):
@@ -168,8 +171,8 @@ class _Tried:
         """How well a panel predicts people, and how much better than another."""
         held = self._held
         item = held.annotations.item[held.votes]
-        own, others = self.panel(judges).losses, self.panel(other).losses
-        return compare_losses(item, own, others, bootstrap=self._bootstrap, seed=held.seed)
+        own, theirs = self.panel(judges).losses, self.panel(other).losses
+        return compare_losses(item, own, theirs, bootstrap=self._bootstrap, seed=held.seed)
 
     def share(self, judges: tuple[int, ...]) -> float:
         """How much of the targets is to be with models: nothing where held-out votes lose by it."""

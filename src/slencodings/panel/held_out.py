@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.measure import middle, resample
+from slencodings.evaluation.predicted import log_loss
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import Crowd, learn_crowd
 
@@ -85,14 +86,7 @@ class HeldOut:
 
     def losses(self, chances: Floats) -> Floats:
         """The log-loss of each predicted vote, (S,)."""
-        return losses(self.annotations.rows(self.votes), chances)
-
-
-def losses(votes: Annotations, chances: Floats) -> Floats:
-    """- sum_k y_k log P_k of each vote, (S,)."""
-    if votes.soft:
-        return -np.sum(votes.y * np.log(chances), axis=1)
-    return -np.log(chances[np.arange(len(votes.y)), votes.y])
+        return log_loss(self.annotations.rows(self.votes).vectors, chances)
 
 
 def hold_out(
@@ -150,8 +144,8 @@ def best_share(votes: Annotations, alone: Floats, together: Floats) -> float:
     from scipy.optimize import brentq
 
     y = votes.vectors
-    said = y > 0
-    y, p, q = y[said], alone[said], together[said]
+    given = y > 0
+    y, p, q = y[given], alone[given], together[given]
 
     def slope(m: float) -> float:
         return float(np.sum(y * (q - p) / ((1 - m) * p + m * q)))

@@ -50,12 +50,6 @@ class Judge(NamedTuple):
     test: AlternativeAnnotatorTest | None
     cost: float | None
 
-    @property
-    def harms(self) -> bool:
-        """Whether the panel predicts better without it, for sure."""
-        high = self.given_others.gain_high
-        return high is not None and high < 0
-
     def to_row(self) -> Row:
         """As plain values."""
         test = self.test

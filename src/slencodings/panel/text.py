@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slencodings.annotations import counted
+from slencodings.evaluation.text import aligned
 from slencodings.panel.alternative import AlternativeAnnotatorTest
 from slencodings.panel.families import EVERYONE
 from slencodings.panel.held_out import Score
-from slencodings.panel.rows import Judge, Panel
+from slencodings.panel.rows import Panel
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -29,7 +30,7 @@ def _worth_having(panel: Panel) -> list[str]:
     losses = f"log-loss {p.votes:.3f} by people alone, {both.votes:.3f} with models"
     if panel.share == 0:
         return [f"Leave the models out: they do not help to predict what people say ({losses})."]
-    gain = f"{both.gain:.3f} lower{_interval(both)}"
+    gain = f"{both.gain:.3f} lower{_between(both.gain_low, both.gain_high, 3)}"
     if both.better:
         return [f"Use the models beside people: {losses}, {gain}."]
     return [f"The models may help a little, not for sure: {losses}, {gain}."]
@@ -44,12 +45,13 @@ def _whom_to_keep(panel: Panel) -> list[str]:
     if keep:
         who = "each" if len(keep) > 1 else "it"
         lines.append(
-            f"Keep {_names_in_words(keep)}: {who} adds something that the others do not tell."
+            f"Keep {_in_words(j.judge for j in keep)}: {who} adds something that the others do not "
+            "tell."
         )
     elif len(panel.judges) > 1:
         lines.append("No model adds anything for sure that the others do not tell already.")
     if spare:
-        lines.append(f"Nothing is lost without {_names_in_words(spare)}.")
+        lines.append(f"Nothing is lost without {_in_words(j.judge for j in spare)}.")
     if len(panel.path) > 1:
         added = [f"{s.judge} ({s.cost:g}: {s.score.votes:.3f})" for s in panel.path[1:]]
         lines.append(f"By gain for the price, at cost an item: {', then '.join(added)}.")
@@ -102,91 +104,70 @@ def _persons(n: int) -> str:
     return "1 person" if n == 1 else f"{n} people"
 
 
-def judges_table(panel: Panel) -> Table:
+def _judges(panel: Panel) -> Table:
     """The models: what each adds, alone and given the others, and whether it may replace people."""
-    heads = ["model", "family", "answers", "adds to people", "interval", "adds to the panel"]
-    heads += ["its interval", "winning rate", "advantage", "cost"]
     rows = sorted(panel.judges, key=lambda j: -j.alone.gain)
-    cells = [
-        [
-            str(j.judge),
-            j.family,
-            f"{j.answers:,}",
-            _signed(j.alone.gain),
-            _to(j.alone),
-            _signed(j.given_others.gain),
-            _to(j.given_others),
-            "" if j.test is None else f"{j.test.winning_rate:.2f}" + "*" * j.test.passed,
-            "" if j.test is None else f"{j.test.advantage_probability:.2f}",
-            "" if j.cost is None else f"{j.cost:g}",
-        ]
-        for j in rows
-    ]
-    return _without_empty(heads, cells)
+    tests = [j.test for j in rows]
+    columns = {
+        "model": [str(j.judge) for j in rows],
+        "family": [j.family for j in rows],
+        "answers": [f"{j.answers:,}" for j in rows],
+        "adds to people": [f"{j.alone.gain:+.3f}" for j in rows],
+        "interval": [_to(j.alone) for j in rows],
+        "adds to the panel": [f"{j.given_others.gain:+.3f}" for j in rows],
+        "its interval": [_to(j.given_others) for j in rows],
+        "winning rate": [f"{t.winning_rate:.2f}" + "*" * t.passed if t else "" for t in tests],
+        "advantage": [f"{t.advantage_probability:.2f}" if t else "" for t in tests],
+        "cost": ["" if j.cost is None else f"{j.cost:g}" for j in rows],
+    }
+    return _table({head: cells for head, cells in columns.items() if any(cells)})
 
 
-def people_table(panel: Panel) -> Table:
+def _people(panel: Panel) -> Table:
     """How far models help beside so many people."""
-    heads = ["other people", "votes", "people alone", "with models", "gain", "interval"]
-    cells = [
-        [
-            str(row.people),
-            f"{row.predicted:,}",
-            f"{row.alone:.3f}",
-            f"{row.score.votes:.3f}",
-            _signed(row.score.gain),
-            _to(row.score),
-        ]
-        for row in panel.people
-    ]
-    return heads, cells
+    rows = panel.people
+    return _table({
+        "other people": [str(row.people) for row in rows],
+        "votes": [f"{row.predicted:,}" for row in rows],
+        "people alone": [f"{row.alone:.3f}" for row in rows],
+        "with models": [f"{row.score.votes:.3f}" for row in rows],
+        "gain": [f"{row.score.gain:+.3f}" for row in rows],
+        "interval": [_to(row.score) for row in rows],
+    })  # fmt: skip
 
 
-def stated_table(panel: Panel) -> Table:
+def _stated(panel: Panel) -> Table:
     """Whether models are as right as they say they are sure."""
-    heads = [
-        "model",
-        "confidence",
-        "answers",
-        "stated",
-        "earned",
-        "too sure by",
-        "interval",
-        "sorts",
-    ]
-    cells = [
-        [
-            str(s.judge),
-            s.source,
-            f"{s.answers:,}",
-            f"{s.stated:.2f}",
-            f"{s.earned:.2f}",
-            f"{s.overconfidence:+.2f}",
-            ""
-            if s.overconfidence_low is None
-            else f"{s.overconfidence_low:+.2f} to {s.overconfidence_high:+.2f}",
-            "" if s.sorts is None else f"{s.sorts:.2f}",
-        ]
-        for s in panel.stated
-    ]
-    return heads, cells
+    rows = panel.stated
+    ends = [(row.overconfidence_low, row.overconfidence_high) for row in rows]
+    return _table({
+        "model": [str(row.judge) for row in rows],
+        "confidence": [row.source for row in rows],
+        "answers": [f"{row.answers:,}" for row in rows],
+        "stated": [f"{row.stated:.2f}" for row in rows],
+        "earned": [f"{row.earned:.2f}" for row in rows],
+        "too sure by": [f"{row.overconfidence:+.2f}" for row in rows],
+        "interval": ["" if low is None else f"{low:+.2f} to {high:+.2f}" for low, high in ends],
+        "sorts": ["" if row.sorts is None else f"{row.sorts:.2f}" for row in rows],
+    })  # fmt: skip
 
 
-def families_table(panel: Panel) -> Table:
+def _families(panel: Panel) -> Table:
     """How many votes each family has."""
-    heads = ["family", "models", "agree", "expected", "effective votes", "interval"]
-    cells = [
-        [
-            f.family,
-            str(len(f.judges)),
-            f"{f.agreement:.0%}",
-            f"{f.expected:.0%}",
-            f"{f.votes:.1f}",
-            "" if f.votes_low is None else f"{f.votes_low:.1f} to {f.votes_high:.1f}",
-        ]
-        for f in panel.families
-    ]
-    return heads, cells
+    rows = panel.families
+    ends = [(row.votes_low, row.votes_high) for row in rows]
+    return _table({
+        "family": [row.family for row in rows],
+        "models": [str(len(row.judges)) for row in rows],
+        "agree": [f"{row.agreement:.0%}" for row in rows],
+        "expected": [f"{row.expected:.0%}" for row in rows],
+        "effective votes": [f"{row.votes:.1f}" for row in rows],
+        "interval": ["" if low is None else f"{low:.1f} to {high:.1f}" for low, high in ends],
+    })  # fmt: skip
+
+
+def _table(columns: dict[str, list[str]]) -> Table:
+    return list(columns), [list(cells) for cells in zip(*columns.values(), strict=True)]
 
 
 def head(panel: Panel) -> str:
@@ -205,10 +186,10 @@ def head(panel: Panel) -> str:
 def tables(panel: Panel) -> list[tuple[str, Table]]:
     """The tables, each with what it shows."""
     found = [
-        ("What each model adds: log-loss gained, with 95 % intervals", judges_table(panel)),
-        ("How many votes they have", families_table(panel)),
-        ("Beside how many people", people_table(panel)),
-        ("Is stated confidence earned?", stated_table(panel)),
+        ("What each model adds: log-loss gained, with 95 % intervals", _judges(panel)),
+        ("How many votes they have", _families(panel)),
+        ("Beside how many people", _people(panel)),
+        ("Is stated confidence earned?", _stated(panel)),
     ]
     return [(title, table) for title, table in found if table[1]]
 
@@ -216,45 +197,20 @@ def tables(panel: Panel) -> list[tuple[str, Table]]:
 def as_text(panel: Panel) -> str:
     """All of it in plain text."""
     lines = [*advice(panel), "", head(panel)]
-    for title, (heads, cells) in tables(panel):
-        widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-        lines += ["", title]
-        lines += [
-            "  ".join(
-                [row[0].ljust(widths[0])]
-                + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-            ).rstrip()
-            for row in [heads, *cells]
-        ]
+    for title, table in tables(panel):
+        lines += ["", title, *aligned(*table)]
     return "\n".join(lines)
 
 
-def _without_empty(heads: list[str], cells: list[list[str]]) -> Table:
-    kept = [k for k in range(len(heads)) if any(row[k] for row in cells)]
-    return [heads[k] for k in kept], [[row[k] for k in kept] for row in cells]
-
-
-def _names_in_words(judges: list[Judge]) -> str:
-    return _in_words([j.judge for j in judges])
-
-
-def _in_words(judges: list[Any]) -> str:
+def _in_words(judges: Iterable[Any]) -> str:
     names = [str(judge) for judge in judges]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _signed(x: float) -> str:
-    return f"{x:+.3f}"
 
 
 def _to(score: Score) -> str:
     if score.gain_low is None or score.gain_high is None:
         return ""
     return f"{score.gain_low:+.3f} to {score.gain_high:+.3f}"
-
-
-def _interval(score: Score) -> str:
-    return _between(score.gain_low, score.gain_high, 3)
 
 
 def _between(low: float | None, high: float | None, digits: int = 1) -> str:
