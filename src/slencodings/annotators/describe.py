@@ -15,7 +15,14 @@ from slencodings.annotations import Annotations
 from slencodings.annotators.drift import drift
 from slencodings.annotators.estimates import ESTIMATES, Fit, Progress, fit, intervals
 from slencodings.annotators.levels import describe_levels
-from slencodings.annotators.peers import as_list, as_plain, confidence, confusion, means
+from slencodings.annotators.peers import (
+    as_list,
+    as_plain,
+    confidence,
+    confusion,
+    means,
+    with_interval,
+)
 from slencodings.annotators.roster import Columns, Roster
 from slencodings.annotators.verdicts import FEWEST_ITEMS, Verdict, judge, shared_items
 from slencodings.opinion import Floats
@@ -98,17 +105,17 @@ def describe_annotators(
     if crowd is None:
         crowd = count_each(a)
         if np.any(np.bincount(a.item, minlength=1) > 1):
-            told = None if refits else progress
-            crowd = learn_crowd(a, scored=scored, rng=rng, progress=told)
+            on_step = None if refits else progress
+            crowd = learn_crowd(a, scored=scored, rng=rng, progress=on_step)
     columns = _learned_columns(a, crowd)
     found = Fit(dict.fromkeys(estimates, np.full(len(a.annotators), np.nan)), None, [])
     if len(judged.item):
         found = fit(a, estimates, rng)
     ends = intervals(a, judged, found, groups, rng, progress)
     for name, values in found.values.items():
-        columns |= _with_interval(name, values, *ends[name])
+        columns |= with_interval(name, values, *ends[name])
     if a.ordered:
-        columns |= _with_interval("severity", *severity(a))
+        columns |= with_interval("severity", *severity(a))
     if time is not None:
         columns |= _drift(a, time, rng)
     columns |= confidence(a, judged)
@@ -164,7 +171,7 @@ def _learned_columns(a: Annotations, crowd: Crowd) -> Columns:
         "annotator": [as_plain(name) for name in a.annotators.tolist()],
         "verdict": [judged.verdict for judged in found],
         "reason": [judged.reason for judged in found],
-        **_with_interval("above_chance", known(crowd.above_chance), known(low), known(high)),
+        **with_interval("above_chance", known(crowd.above_chance), known(low), known(high)),
         "accuracy": as_list(known(crowd.accuracy)),
         "chance": as_list(known(crowd.people.chance)),
         "worth_for_votes": as_list(known(crowd.worth)),
@@ -186,10 +193,6 @@ def _drift(a: Annotations, time: Any, rng: np.random.Generator | int) -> Columns
         "agreement_before": [row.before for row in rows],
         "agreement_after": [row.after for row in rows],
     }
-
-
-def _with_interval(name: str, value: Floats, low: Floats, high: Floats) -> Columns:
-    return {name: as_list(value), f"{name}_low": as_list(low), f"{name}_high": as_list(high)}
 
 
 def _notes(columns: Columns, judged: Judgments, labels: NDArray[Any]) -> list[str]:

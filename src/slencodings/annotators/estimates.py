@@ -48,7 +48,7 @@ def fit(
     Nothing tells the errors of who shares no item, or is never sure at all, from those of others;
     Dawid-Skene and MACE give their priors then, which say nothing about the annotator.
     """
-    heard = shared_items(annotations.rows(annotations.uncertainty < 1)) > 0
+    comparable = shared_items(annotations.rows(annotations.uncertainty < 1)) > 0
     values: dict[str, Floats] = {}
     notes: list[str] = []
     start = None if like is None else like.start
@@ -61,22 +61,22 @@ def fit(
                 try:
                     values[name] = pairwise_kappa(annotations)
                 except ValueError as error:  # it would take too many pairs
-                    values[name] = np.full(len(heard), np.nan)
+                    values[name] = np.full(len(comparable), np.nan)
                     notes.append(f"There is no kappa: {error}")
             case "dawid_skene":
                 found = dawid_skene(annotations)
-                values[name] = np.where(heard, np.asarray(found.reliability), np.nan)
+                values[name] = np.where(comparable, np.asarray(found.reliability), np.nan)
                 converged = found.details["converged"]
             case _:
                 draw = np.random.default_rng(rng)
                 found = mace(annotations, n_iter=_MACE_STEPS, rng=draw, initial=start)
                 know = np.asarray(found.reliability)
                 start = np.stack([found.details["spamming"], know], 1), found.details["strategy"]
-                values[name] = np.where(heard, know, np.nan)
+                values[name] = np.where(comparable, know, np.nan)
                 converged = found.details["converged"]
         if not converged:
             notes.append(f"`{name}` did not converge: take it for a rough guide.")
-    if np.any(heard) and "mace" in values and np.all(values["mace"][heard] < _ZERO):
+    if np.any(comparable) and "mace" in values and np.all(values["mace"][comparable] < _ZERO):
         notes.append(
             "`mace` takes everybody for guessing, .00 for all: its fit is degenerate and tells "
             "nothing of anybody."

@@ -93,12 +93,12 @@ class Groups:
             known = (1 - one.uncertainty) * (1 - other.uncertainty)
             conflict = np.sum(np.abs(P - Q), axis=1) / 2 * known
             for i in np.flatnonzero(known > 0).tolist():
-                said = [
+                sides = [
                     (as_plain(labels[int(x[i].argmax())]), float(x[i].max()), float(u[i]))
                     for x, u in ((P, one.uncertainty), (Q, other.uncertainty))
                 ]
                 pair = as_plain(items[i]), self.names[g], self.names[h]
-                rows.append(Divided(*pair, float(conflict[i]), *said[0], *said[1]))
+                rows.append(Divided(*pair, float(conflict[i]), *sides[0], *sides[1]))
         return sorted(rows, key=lambda row: (-row.conflict, str(row.item)))
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -123,13 +123,15 @@ class Groups:
 
 def _sentence(p: Divergence) -> str:
     within = f"{p.left_differ:.0%} within {p.left}, {p.right_differ:.0%} within {p.right}"
-    told = f"answers differ {p.differ:.0%} of the time between them, {within}"
+    differ = f"answers differ {p.differ:.0%} of the time between them, {within}"
     ends = "" if p.low is None else f" ({p.low:.3f} to {p.high:.3f})"
     what = "differ"
     if p.low is None or p.high is None or p.low <= 0:
         what = "may differ, not for sure" if (p.divergence or 0) > 0 else "are not seen to differ"
     size = counted(p.items, "item")
-    return f"{p.left} and {p.right} {what}: divergence {p.divergence:.3f}{ends} on {size}; {told}."
+    return (
+        f"{p.left} and {p.right} {what}: divergence {p.divergence:.3f}{ends} on {size}; {differ}."
+    )
 
 
 def compare_groups(
@@ -237,9 +239,9 @@ def _divergence(left: Any, right: Any, one: _Counts, other: _Counts, coverage: f
     if n == 0:
         return Divergence(left, right, 0, None, None, None, None, None, None)
     alike: Floats = np.sum(one.labels * other.labels, axis=1)[both] / (one.n * other.n)[both]
-    own: Floats = one.alike[both]
-    others: Floats = other.alike[both]
-    D = (own + others) / 2 - alike
+    one_alike: Floats = one.alike[both]
+    other_alike: Floats = other.alike[both]
+    D = (one_alike + other_alike) / 2 - alike
     mean, half = float(np.mean(D)), None
     if n > 1:
         error = float(np.std(D, ddof=1)) / math.sqrt(n)
@@ -249,8 +251,8 @@ def _divergence(left: Any, right: Any, one: _Counts, other: _Counts, coverage: f
         right,
         n,
         differ=float(1 - np.mean(alike)),
-        left_differ=float(1 - np.mean(own)),
-        right_differ=float(1 - np.mean(others)),
+        left_differ=float(1 - np.mean(one_alike)),
+        right_differ=float(1 - np.mean(other_alike)),
         divergence=mean,
         low=None if half is None else mean - half,
         high=None if half is None else mean + half,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from slencodings.aggregate import (
     krippendorff_alpha,
     share_of_agreement,
 )
-from slencodings.aggregate.agreement import judgments
+from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.aggregate.bradley_terry import davidson_chances, fisher_information
 from slencodings.annotations import Annotations, sums_by
 from slencodings.annotators.intervals import agreement_sample_size, interval
-from slencodings.annotators.peers import as_list, as_plain
+from slencodings.annotators.peers import as_list, as_plain, with_interval
 from slencodings.annotators.roster import Columns, Roster
 from slencodings.annotators.verdicts import FEWEST_ITEMS, Judged, Verdict, shared_items, verdict
 from slencodings.kinds.pairs import LABELS, Pairs
@@ -92,45 +92,40 @@ def describe_judges(
     agreement = share_of_agreement(crowd)
     ends = interval(agreement, agreement_sample_size(judged, M, len(LABELS)))
     usual = _usual(fit.d[n >= FEWEST_ITEMS])
-    d, spread = fit.d / usual, _Z * fit.d_deviation / usual
+    d, spread, side_spread = fit.d / usual, _Z * fit.d_deviation / usual, _Z * fit.b_deviation
     verdicts = _verdicts(d, d - spread, d + spread, n.tolist())
     tied = sums_by(a.annotator, a.vectors[:, LABELS.index("tie")], M)
 
-    def known(x: Floats) -> list[Any]:
-        return as_list(np.where(n > 0, x, np.nan))
+    def known(x: Floats) -> Floats:
+        return np.where(n > 0, x, np.nan)
 
     columns: Columns = {
         "annotator": [as_plain(name) for name in a.annotators.tolist()],
         "verdict": [each.verdict for each in verdicts],
         "reason": [each.reason for each in verdicts],
-        "discrimination": known(d),
-        "discrimination_low": known(d - spread),
-        "discrimination_high": known(d + spread),
-        "side": known(fit.b),
-        "side_low": known(fit.b - _Z * fit.b_deviation),
-        "side_high": known(fit.b + _Z * fit.b_deviation),
-        "left_wins": known(1 / (1 + np.exp(-fit.b))),
-        "ties": known(tied / np.maximum(n, 1)),
-        "agreement": as_list(agreement),
-        "agreement_low": as_list(ends[0]),
-        "agreement_high": as_list(ends[1]),
+        **with_interval("discrimination", *map(known, (d, d - spread, d + spread))),
+        **with_interval("side", *map(known, (fit.b, fit.b - side_spread, fit.b + side_spread))),
+        "left_wins": as_list(known(1 / (1 + np.exp(-fit.b)))),
+        "ties": as_list(known(tied / np.maximum(n, 1))),
+        **with_interval("agreement", agreement, *ends),
         "annotations": n.tolist(),
         "shared_items": shared_items(crowd).tolist(),
     }
-    ranks = get_args(Verdict)
-    order = sorted(
-        range(M),
-        key=lambda m: (ranks.index(columns["verdict"][m]), columns["discrimination"][m] or 0),
+    ranks, apart = get_args(Verdict), columns["discrimination"]
+    order = sorted(range(M), key=lambda m: (ranks.index(columns["verdict"][m]), apart[m] or 0))
+    return Roster(
+        {name: [x[m] for m in order] for name, x in columns.items()}, [], [_note(crowd, judged)]
     )
-    notes: list[str] = []
-    if len(judged.item):
-        notes.append(
-            f"Krippendorff's ordinal alpha of judgments is {krippendorff_alpha(crowd).alpha:.2f}, "
-            "a tie between left and right: 1 is perfect agreement, 0 as by chance."
-        )
-    else:
-        notes.append("No two judges judged the same pair, so nothing tells how often they agree.")
-    return Roster({name: [x[m] for m in order] for name, x in columns.items()}, [], notes)
+
+
+def _note(crowd: Annotations, judged: Judgments) -> str:
+    """How far judges agree on the pairs that several judged."""
+    if not len(judged.item):
+        return "No two judges judged the same pair, so nothing tells how often they agree."
+    return (
+        f"Krippendorff's ordinal alpha of judgments is {krippendorff_alpha(crowd).alpha:.2f}, "
+        "a tie between left and right: 1 is perfect agreement, 0 as by chance."
+    )
 
 
 def _by_others(
@@ -148,11 +143,11 @@ def _by_others(
         progress(g, G)
         mine = group == g
         if np.any(mine) and not np.all(mine):
-            others = bradley_terry(
+            learned = bradley_terry(
                 pairs.rows(~mine), spread=found.spread, judge_spread=found.judge_spread
             )
             item = a.item[mine]
-            gap[mine] = others.score[pairs.left[item]] - others.score[pairs.right[item]]
+            gap[mine] = learned.score[pairs.left[item]] - learned.score[pairs.right[item]]
     progress(G, G)
     return gap
 
@@ -170,8 +165,9 @@ def _fit(a: Annotations, gap: Floats, t: float) -> _Fit:
         slope = ((y - p)[:, 0] - (y - p)[:, 2]) / 2
         by_d = sums_by(who, slope * gap, M) - (d - 1) / _PRIOR**2
         by_b = sums_by(who, slope, M) - b / _PRIOR**2
-        told = fisher_information(p)
-        hessian = np.stack([sums_by(who, told * x, M) for x in (gap**2, gap, np.ones_like(gap))])
+        information = fisher_information(p)
+        moments = (gap**2, gap, np.ones_like(gap))
+        hessian = np.stack([sums_by(who, information * x, M) for x in moments])
         hessian[[0, 2]] += 1 / _PRIOR**2
         determinant = hessian[0] * hessian[2] - hessian[1] ** 2
         step_d = (hessian[2] * by_d - hessian[1] * by_b) / determinant

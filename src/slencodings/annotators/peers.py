@@ -80,6 +80,11 @@ def means(group: Codes, x: Floats, size: int) -> Floats:
     return np.where(n > 0, np.bincount(group, x, size) / np.maximum(n, 1), np.nan)
 
 
+def with_interval(name: str, value: Floats, low: Floats, high: Floats) -> Columns:
+    """An estimate of each annotator and where it lies, as columns."""
+    return {name: as_list(value), f"{name}_low": as_list(low), f"{name}_high": as_list(high)}
+
+
 def as_list(x: Floats) -> list[float | None]:
     """Numbers as JSON can say them."""
     return [None if math.isnan(value) else value for value in x.tolist()]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, sums_by
+from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import Crowd, Weighed
 
@@ -112,12 +113,7 @@ def shared_items(annotations: Annotations) -> Codes:
 
 def _commonest(a: Annotations) -> tuple[Codes, Floats]:
     """The label that each annotator gives most, and the share of their answers that it is."""
-    M = len(a.annotators)
-    if a.soft:
-        given = np.stack([sums_by(a.annotator, y, M) for y in a.y.T], axis=1)
-    else:
-        K = len(a.labels)
-        given = np.bincount(a.annotator * K + a.y, minlength=M * K).reshape(M, K)
+    given = replace(a, item=a.annotator, items=a.annotators).sums()
     total = np.maximum(np.sum(given, axis=1), 1)
     return np.argmax(given, axis=1), np.max(given, axis=1, initial=0) / total
 
