@@ -14,7 +14,18 @@ from slencodings.report.summary import (
     Person,
     Summary,
 )
-from slencodings.report.vega import ON_AXES, Spec, chart, dots, heat, nominal, quantitative, tooltip
+from slencodings.report.vega import (
+    ON_AXES,
+    Spec,
+    chart,
+    dot,
+    dots,
+    heat,
+    nominal,
+    quantitative,
+    square_of,
+    tooltip,
+)
 
 # Annotators in the chart of who is right: all, or as many of the worst and the best.
 MOST_RANKED = 40
@@ -134,13 +145,8 @@ def _confused(labels: Labels) -> Spec | None:
     confused = labels["confused"]
     if confused is None or len(confused["labels"]) < 2:
         return None
-    values = [
-        {"row": i, "column": j, "value": share}
-        for i, row in enumerate(confused["share"])
-        for j, share in enumerate(row)
-    ]
     names = [labels["names"][k] for k in confused["labels"]]
-    return heat(values, names, "one says", "another says")
+    return heat(square_of(confused["share"]), names, "one says", "another says")
 
 
 def _pairs(people: People) -> Spec | None:
@@ -148,10 +154,9 @@ def _pairs(people: People) -> Spec | None:
     if pairs is None:
         return None
     values = [
-        {"row": i, "column": j, "value": share, "n": pairs["shared"][i][j]}
-        for i, row in enumerate(pairs["agreement"])
-        for j, share in enumerate(row)
-        if i != j
+        {**place, "n": pairs["shared"][place["row"]][place["column"]]}
+        for place in square_of(pairs["agreement"])
+        if place["row"] != place["column"]
     ]
     return heat(values, pairs["annotators"], "annotator", "and annotator", "no shared items")
 
@@ -160,73 +165,54 @@ def _triangle(labels: Labels) -> Spec | None:
     points = labels["points"]
     if points is None:
         return None
-    top = math.sqrt(3) / 2
     corners = [*shown(labels["names"], ON_AXES), "not known"][:3]
-    edges = [
-        {"x": x, "y": y, "at": n} for n, (x, y) in enumerate([(0, 0), (1, 0), (0.5, top), (0, 0)])
-    ]
     spots = [{"x": x, "y": y, "items": n} for x, y, n in points["points"]]
-    where = [
-        {"x": 0, "y": -0.05, "name": corners[0]},
-        {"x": 1, "y": -0.05, "name": corners[1]},
-        {"x": 0.5, "y": top + 0.05, "name": corners[2]},
-    ]
-    at: Spec = {
-        "x": quantitative("x", axis=None, scale={"domain": [-0.15, 1.15]}),
-        "y": quantitative("y", axis=None, scale={"domain": [-0.1, 0.96]}),
-    }
     size = quantitative("items", scale={"rangeMin": 14, "rangeMax": 600}, legend=None)
+    circles: Spec = {
+        "mark": {"type": "circle", "fill": "var(--accent)", "fillOpacity": 0.45},
+        "encoding": {"size": size, "tooltip": tooltip(("items", "items here", ",d"))},
+    }
+    edges, names = _frame(corners)
     drawn = chart(
         spots,
         height=330,
-        encoding=at,
-        layer=[
-            {
-                "data": {"values": edges},
-                "mark": {"type": "line", "stroke": "var(--muted)", "strokeWidth": 1},
-                "encoding": {"order": {"field": "at", "type": "quantitative"}},
-            },
-            {
-                "mark": {"type": "circle", "fill": "var(--accent)", "fillOpacity": 0.45},
-                "encoding": {
-                    "size": size,
-                    "tooltip": tooltip(("items", "items here", ",d")),
-                },
-            },
-            {
-                "data": {"values": where},
-                "mark": {"type": "text", "fontSize": 12},
-                "encoding": {"text": {"field": "name", "type": "nominal"}},
-            },
-        ],
+        encoding={
+            "x": quantitative("x", axis=None, scale={"domain": [-0.15, 1.15]}),
+            "y": quantitative("y", axis=None, scale={"domain": [-0.1, 0.96]}),
+        },
+        layer=[edges, circles, names],
     )
     # As wide as high, for equal sides.
     return drawn | {"width": 400, "autosize": "pad"}
+
+
+def _frame(corners: list[str]) -> tuple[Spec, Spec]:
+    """The edges of a triangle, and the names of its corners."""
+    top = math.sqrt(3) / 2
+    around = [(0, 0), (1, 0), (0.5, top), (0, 0)]
+    places = [(0, -0.05), (1, -0.05), (0.5, top + 0.05)]
+    edges: Spec = {
+        "data": {"values": [{"x": x, "y": y, "at": n} for n, (x, y) in enumerate(around)]},
+        "mark": {"type": "line", "stroke": "var(--muted)", "strokeWidth": 1},
+        "encoding": {"order": {"field": "at", "type": "quantitative"}},
+    }
+    named = zip(places, corners, strict=True)
+    names: Spec = {
+        "data": {"values": [{"x": x, "y": y, "name": name} for (x, y), name in named]},
+        "mark": {"type": "text", "fontSize": 12},
+        "encoding": {"text": {"field": "name", "type": "nominal"}},
+    }
+    return edges, names
 
 
 def _ranked(people: People) -> Spec | None:
     rows = ranked(people["rows"])
     if len(rows) < 2 or people["why_not"]:
         return None
+    column, title = "above_chance", "right above chance; 0 is guessing"
     if people["source"] == "given":
-        title = "reliability that came with the data"
-        values = [(row["annotator"], row["reliability"], None, None) for row in rows]
-    else:
-        title = "right above chance; 0 is guessing"
-        values = [
-            (
-                row["annotator"],
-                row["above_chance"],
-                row["above_chance_low"],
-                row["above_chance_high"],
-            )
-            for row in rows
-        ]
-    known = [
-        {"name": who, "value": value, "low": low, "high": high}
-        for who, value, low, high in values
-        if value is not None
-    ]
+        column, title = "reliability", "reliability that came with the data"
+    known = [dot(row["annotator"], row, column) for row in rows if row[column] is not None]
     if len(known) < 2:
         return None
     lows = [x for dot in known for x in (dot["low"], dot["value"]) if x is not None]
@@ -277,15 +263,7 @@ def _confidence(people: People) -> Spec | None:
 def _compared(compared: Compared) -> Spec | None:
     if compared["why_not"]:
         return None
-    values = [
-        {
-            "name": row["method"],
-            "value": row["votes"],
-            "low": row["votes_low"],
-            "high": row["votes_high"],
-        }
-        for row in compared["rows"]
-        if row["votes"] is not None
-    ]
+    rows = [row for row in compared["rows"] if row["votes"] is not None]
+    values = [dot(row["method"], row, "votes") for row in rows]
     title = "log-loss of held-out votes; lower is better"
     return dots(values, "method", title, {"zero": False}, 22) if values else None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -46,11 +45,8 @@ def compare_encodings(
     if len(a.item) > MOST_COMPARED:
         drawn = np.random.default_rng(seed).permutation(shared)
         kept = drawn[: max(int(np.sum(np.cumsum(n[drawn]) <= MOST_COMPARED)), FEWEST_COMPARED)]
-    kept = np.sort(kept)
-    rows = np.isin(a.item, kept)
     # Only these items, as methods take time for every item there is.
-    some = a.rows(rows)
-    some = replace(some, item=np.searchsorted(kept, some.item), items=a.items[kept])
+    some = a.of_items(np.sort(kept))
     found = compare(
         some,
         scored=scored,
@@ -73,15 +69,9 @@ def compare_encodings(
 
 
 def _score(row: Row) -> Score:
-    return {
-        "method": row["method"],
-        "votes": _finite(row["votes"]),
-        "votes_low": _finite(row["votes_low"]),
-        "votes_high": _finite(row["votes_high"]),
-        "behind_low": _finite(row["behind_low"]),
-        "behind_high": _finite(row["behind_high"]),
-        "best": row["best"],
-    }
+    numbers = ("votes", "votes_low", "votes_high", "behind_low", "behind_high")
+    finite = {name: _finite(row[name]) for name in numbers}
+    return cast(Score, {"method": row["method"], **finite, "best": row["best"]})
 
 
 def _finite(x: float | None) -> float | None:

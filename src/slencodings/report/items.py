@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.opinion import Codes, Floats
 from slencodings.report.chosen import MOST_EACH, Chosen
 from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
 from slencodings.report.summary import Item, Items
@@ -53,38 +52,15 @@ def describe_items(
     seed: int,
 ) -> Items:
     """The items that are listed, each with its annotations, the heaviest first."""
-    a, votes, truth = annotations, weighed.votes, weighed.truth
+    a, people = annotations, dict[int, int]()
     order = np.argsort(a.item, kind="stable")
     first = np.searchsorted(a.item[order], np.arange(len(a.items) + 1))
-    true, said = likeliest(truth), likeliest(votes)
-    P, b, u = (np.asarray(x) for x in (truth.probability, votes.belief, votes.uncertainty))
-    names = shown(a.items[chosen.items].tolist(), ITEM_LETTERS)
-    gold = None if columns.gold is None else gold_codes(columns.gold)
-    rows: list[Item] = []
-    people: dict[int, int] = {}
-    whys = _reasons(a, weighed, todo, chosen.items)
-    for i, name, why in zip(chosen.items.tolist(), names, whys, strict=True):
-        own = order[first[i] : first[i + 1]]
-        heaviest = own[np.argsort(-weighed.weight[own], kind="stable")[:MOST_EACH]]
-        top = np.argsort(-b[i], kind="stable")[:_BELIEFS]
-        rows.append(
-            {
-                "item": name,
-                "text": as_text(columns.text[1][i]) if columns.text else None,
-                "fields": [as_text(values[i]) for values in columns.fields.values()],
-                "gold": None if gold is None or gold[i] < 0 else int(gold[i]),
-                "why": str(todo.why[i]),
-                "reason": why,
-                "votes": len(own),
-                "label": int(true[i]),
-                "probability": rounded(P[i, true[i]]),
-                "people_say": int(said[i]),
-                "belief": [[k, rounded(b[i, k])] for k in top.tolist() if b[i, k] >= 5e-4],
-                "uncertainty": rounded(u[i]),
-                "conflict": rounded(weighed.conflict[i]),
-                "annotations": [as_vote(a, weighed, without, q, people) for q in heaviest.tolist()],
-            }
-        )
+
+    def annotations_of(i: int) -> list[list[Any]]:
+        heaviest = _heaviest(order[first[i] : first[i + 1]], weighed.weight)
+        return [as_vote(a, weighed, without, q, people) for q in heaviest]
+
+    rows = _rows(a, weighed, todo, chosen, columns, annotations_of)
     everybody = shown(a.annotators.tolist(), NAME_LETTERS)
     return {
         "total": len(a.items),
@@ -98,16 +74,59 @@ def describe_items(
     }
 
 
+def _rows(
+    a: Annotations,
+    weighed: Weighed,
+    todo: Todo,
+    chosen: Chosen,
+    columns: ItemColumns,
+    annotations_of: Callable[[int], list[list[Any]]],
+) -> list[Item]:
+    """What is told of each item that is listed."""
+    true, people_say = likeliest(weighed.truth), likeliest(weighed.votes)
+    P, b = np.asarray(weighed.truth.probability), np.asarray(weighed.votes.belief)
+    names = shown(a.items[chosen.items].tolist(), ITEM_LETTERS)
+    n = np.bincount(a.item, minlength=len(a.items))
+    gold = None if columns.gold is None else gold_codes(columns.gold)
+    whys = _reasons(a, weighed, todo, chosen.items)
+    return [
+        {
+            "item": name,
+            "text": as_text(columns.text[1][i]) if columns.text else None,
+            "fields": [as_text(values[i]) for values in columns.fields.values()],
+            "gold": None if gold is None or gold[i] < 0 else int(gold[i]),
+            "why": str(todo.why[i]),
+            "reason": why,
+            "votes": int(n[i]),
+            "label": int(true[i]),
+            "probability": rounded(P[i, true[i]]),
+            "people_say": int(people_say[i]),
+            "belief": _most_believed(b[i]),
+            "uncertainty": rounded(weighed.votes.uncertainty[i]),
+            "conflict": rounded(weighed.conflict[i]),
+            "annotations": annotations_of(i),
+        }
+        for i, name, why in zip(chosen.items.tolist(), names, whys, strict=True)
+    ]
+
+
+def _heaviest(rows: Codes, weight: Floats) -> list[int]:
+    """The annotations of an item that are listed, those first that count most."""
+    return rows[np.argsort(-weight[rows], kind="stable")[:MOST_EACH]].tolist()
+
+
+def _most_believed(belief: Floats) -> list[list[float]]:
+    """The labels that are believed most, and how far."""
+    top = np.argsort(-belief, kind="stable")[:_BELIEFS]
+    return [[k, rounded(belief[k])] for k in top.tolist() if belief[k] >= 5e-4]
+
+
 def _reasons(a: Annotations, weighed: Weighed, todo: Todo, items: Codes) -> list[str]:
     """Why these items are settled or open; of these alone, as it takes a while for very many."""
-    place = np.full(len(a.items), -1)
-    place[items] = np.arange(len(items))
-    rows = a.rows(place[a.item] >= 0)
-    some = replace(rows, item=place[rows.item], items=a.items[items])
-    truth = Opinion(*(np.asarray(x)[items] for x in weighed.truth))
+    truth = weighed.truth.rows(items)
     evidence = weighed.evidence._replace(n=weighed.evidence.n[items])
     return reasons(
-        some,
+        a.of_items(items),
         weighed._replace(truth=truth, evidence=evidence),
         todo.why[items],
         least_votes=todo.limits.least_votes,

@@ -98,19 +98,17 @@ def describe_sets(
     rows: list[list[str]] = []
     for k, name in enumerate(shown(names.tolist(), NAME_LETTERS)):
         mine = label == k
-        said = mine[a.item]
-        some = a.rows(said)
+        some = a.rows(mine[a.item])
         several = bool(np.any(np.bincount(some.item, minlength=1) > 1))
         yes = float(np.mean(some.vectors[:, -1])) if len(some.item) else 0.0
         doubtful = int(np.sum(np.abs(P[mine] - 0.5) < 0.4))
         alpha = f"{krippendorff_alpha(some).alpha:.2f}" if several else "–"
         rows.append([name, f"{yes:.0%}", f"{int(np.sum(P[mine] > 0.5)):,}", alpha, f"{doubtful:,}"])
-    whole = _set_alpha(a, sets, label, len(names))
-    together = (
-        ""
-        if whole is None
-        else f" Of whole sets alpha is {whole:.2f} (MASI, which counts sets that overlap in part)."
-    )
+    alpha_of_sets = _set_alpha(a, sets, label, len(names))
+    together = ""
+    if alpha_of_sets is not None:
+        of_sets = "(MASI, which counts sets that overlap in part)"
+        together = f" Of whole sets alpha is {alpha_of_sets:.2f} {of_sets}."
     return [
         {
             "name": "each-label",

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from slencodings.annotations import counted
-from slencodings.report.markup import Markup, tag
+from slencodings.report.markup import tag
 from slencodings.report.pieces import about, to_annotator, to_item
 from slencodings.report.portraits import fell
 from slencodings.report.summary import Person, Summary
 
+_Row = TypeVar("_Row", bound=Mapping[str, Any])
 # Annotators that are named, of those to look at.
 _NAMED = 5
 
 
-def opening(found: Summary) -> Markup:
+def opening(found: Summary) -> list[list[Any]]:
     """Three sentences, each with a link to more."""
-    said = (_known(found), _whom(found), _todo(found))
-    return tag("ol", [tag("li", sentence) for sentence in said], class_="opening")
+    return [_known(found), _whom(found), _todo(found)]
 
 
 def _known(found: Summary) -> list[Any]:
@@ -35,7 +36,7 @@ def _known(found: Summary) -> list[Any]:
     return [*sentence, "."]
 
 
-def to_look_at(rows: list[Person]) -> list[tuple[int, Person]]:
+def to_look_at(rows: Sequence[_Row]) -> list[tuple[int, _Row]]:
     """The annotators to look at, each with its place in the list."""
     poor = ("against the crowd", "at chance", "look at")
     return [(n, row) for n, row in enumerate(rows) if row["verdict"] in poor]

@@ -38,8 +38,8 @@ def make_page(
         read.progress(what, done, total, "steps")
 
     if pairwise is not None:
-        others = {"--text": text, "--show": show, "--gold": gold, "--time": time}
-        pairs = read.pairs(pairwise, others | {"--scored": scored})
+        of_crowds = {"--text": text, "--show": show, "--gold": gold, "--time": time}
+        pairs = read.pairs(pairwise, of_crowds | {"--scored": scored})
         made = {"command": command}
         summary = summarise_pairs(pairs, name=name, made=made, progress=tell, **settings)
         read.progress("drawing", 0, None, "")

@@ -15,11 +15,24 @@ from slencodings.evaluation import Comparison, compare_pairs
 from slencodings.evaluation.text import lessons
 from slencodings.files.preferences import Scored, score_rows
 from slencodings.kinds.pairs import LABELS, Pairs
-from slencodings.report.markup import Markup, join, tag
+from slencodings.report.markup import Markup, tag
 from slencodings.report.names import NAME_LETTERS, shown
-from slencodings.report.pieces import about, figure, heat_key, notes, square, table
+from slencodings.report.opening import to_look_at
+from slencodings.report.pieces import (
+    about,
+    between,
+    definitions,
+    figure,
+    heat_key,
+    notes,
+    page_header,
+    page_sections,
+    square,
+    table,
+    tiles,
+)
 from slencodings.report.render import assemble
-from slencodings.report.vega import Spec, dots, heat
+from slencodings.report.vega import Spec, dot, dots, heat, square_of
 from slencodings.triage import Triage, triage_pairs
 from slencodings.triage.triage import OpenItem
 
@@ -118,11 +131,7 @@ def render_pairs(found: PairsSummary) -> str:
     """
     drawn = {name: spec for name, spec in _charts(found).items() if spec is not None}
     made = (_glance, _order, _judges, _compared, _next, _made)
-    sections = join(
-        tag("section", tag("h2", text, id=f"{name}-title"), section(found, set(drawn)), id=name,
-            aria_labelledby=f"{name}-title")
-        for (name, text), section in zip(_SECTIONS.items(), made, strict=True)
-    )  # fmt: skip
+    sections = page_sections(_SECTIONS, (section(found, set(drawn)) for section in made))
     return assemble(
         title=f"{found.title} – report" if found.title else "Report of pairs",
         header=_header(found),
@@ -137,41 +146,24 @@ def render_pairs(found: PairsSummary) -> str:
 def _charts(found: PairsSummary) -> dict[str, Spec | None]:
     ranked = [
         {"name": name, "value": row["score"], "low": row["low"], "high": row["high"]}
-        for name, row in zip(_names(found), found.scores, strict=True)
-    ][:_MOST_RANKED]
-    judges: list[Any] = []
+        for name, row in zip(_names(found), found.scores[:_MOST_RANKED], strict=False)
+    ]
+    zero: Spec = {"zero": False}
+    judges = compared = None
     if isinstance(found.judges, Roster):
         rows = [row for row in found.judges.to_rows() if row["discrimination"] is not None]
-        judges = [
-            {
-                "name": name,
-                "value": row["discrimination"],
-                "low": row["discrimination_low"],
-                "high": row["discrimination_high"],
-            }
-            for name, row in zip(_texts(row["annotator"] for row in rows), rows, strict=True)
-        ][:_MOST_RANKED]
-    losses: list[Any] = []
+        named = zip(_texts(row["annotator"] for row in rows), rows[:_MOST_RANKED], strict=False)
+        known = [dot(name, row, "discrimination") for name, row in named]
+        title = "tells apart; 0 is guessing"
+        judges = dots(known, "judge", title, {"zero": True}, 22) if known else None
     if isinstance(found.compared, Comparison):
-        losses = [
-            {
-                "name": row["method"],
-                "value": row["votes"],
-                "low": row["votes_low"],
-                "high": row["votes_high"],
-            }
-            for row in found.compared.rows
-        ]
-    zero: Spec = {"zero": False}
+        losses = [dot(row["method"], row, "votes") for row in found.compared.rows]
+        compared = dots(losses, "method", "log-loss of held-out judgments", zero, 22)
     return {
         "ranking": dots(ranked, "option", "score; the mean of all is 0", zero, 22),
         "wins": _wins(found),
-        "discrimination": dots(judges, "judge", "tells apart; 0 is guessing", {"zero": True}, 22)
-        if judges
-        else None,
-        "compared": dots(losses, "method", "log-loss of held-out judgments", zero, 22)
-        if losses
-        else None,
+        "discrimination": judges,
+        "compared": compared,
     }
 
 
@@ -186,15 +178,9 @@ def _chances(found: PairsSummary) -> list[list[float | None]]:
 
 
 def _wins(found: PairsSummary) -> Spec | None:
-    chances = _chances(found)
-    values = [
-        {"row": i, "column": j, "value": p}
-        for i, row in enumerate(chances)
-        for j, p in enumerate(row)
-        if i != j
-    ]
     names = _names(found)[:MOST_DRAWN]
-    return heat(values, names, "how often", "wins against") if len(names) > 1 else None
+    off_diagonal = [x for x in square_of(_chances(found)) if x["row"] != x["column"]]
+    return heat(off_diagonal, names, "how often", "wins against") if len(names) > 1 else None
 
 
 def _names(found: PairsSummary) -> list[str]:
@@ -208,20 +194,9 @@ def _texts(names: Any) -> list[str]:
 def _header(found: PairsSummary) -> Markup:
     a, options = found.pairs.annotations, len(found.pairs.options)
     judges = f" by {counted(len(a.annotators), 'judge')}" if a.named else ""
-    links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in _SECTIONS.items()]
     lead = f"{counted(len(a.item), 'judgment')} of {counted(options, 'option')}{judges}"
-    said = (_leader(found), _whom(found), _todo(found))
-    return join(
-        [
-            tag(
-                "header",
-                tag("h1", found.title or "Pairs and who judged them", dir="auto"),
-                tag("p", lead, class_="lead"),
-                tag("ol", [tag("li", sentence) for sentence in said], class_="opening"),
-            ),
-            tag("nav", tag("ul", links), aria_label="Sections"),
-        ]
-    )
+    opening = (_leader(found), _whom(found), _todo(found))
+    return page_header(found.title or "Pairs and who judged them", lead, opening, _SECTIONS)
 
 
 def _leader(found: PairsSummary) -> list[Any]:
@@ -243,8 +218,7 @@ def _leader(found: PairsSummary) -> list[Any]:
 def _whom(found: PairsSummary) -> list[Any]:
     if isinstance(found.judges, str):
         return [tag("a", "Judges", href="#judges"), f": {found.judges}"]
-    poor = ("against the crowd", "at chance", "look at")
-    look = [row for row in found.judges.to_rows() if row["verdict"] in poor]
+    look = [row for _, row in to_look_at(found.judges.to_rows())]
     if not look:
         return [tag("a", "No judge", href="#judges"), " stands out as one to look at."]
     named = _texts(row["annotator"] for row in look[:5])
@@ -272,7 +246,7 @@ def _glance(found: PairsSummary, drawn: set[str]) -> list[Any]:
     ties = float(np.mean(a.vectors[:, LABELS.index("tie")]))
     left = 1 / (1 + float(np.exp(-np.mean(found.found.side))))
     judges = f"{len(a.annotators):,}" if a.named else "–"
-    tiles = [
+    shown_as_tiles = [
         ("Options", f"{len(found.pairs.options):,}", ""),
         ("Judgments", f"{len(a.item):,}", f"{ties:.0%} of them ties"),
         ("Judges", judges, "" if a.named else "no column names them"),
@@ -284,32 +258,23 @@ def _glance(found: PairsSummary, drawn: set[str]) -> list[Any]:
         ),
         ("Wrong order", about(todo.errors), f"of {counted(len(todo.items), 'pair')}"),
     ]
-    told = (
+    judged = (
         "Judges differ in how well they tell options apart, which is taken into account."
         if found.found.judge_spread
         else "Held-out judgments are predicted no better if judges may differ, so all count alike."
     )
-    return [
-        tag(
-            "dl",
-            [
-                tag("div", tag("dt", head), tag("dd", value, tag("small", below) if below else ""))
-                for head, value, below in tiles
-            ],
-            class_="tiles",
-        ),
-        tag("p", "Scores come from Bradley and Terry's model with ties; which side is favoured is "
-            f"learned and taken out. {told}"),
-    ]  # fmt: skip
+    model = (
+        "Scores come from Bradley and Terry's model with ties; which side is favoured is learned "
+    )
+    return [tiles(shown_as_tiles), tag("p", f"{model}and taken out. {judged}")]
 
 
 def _order(found: PairsSummary, drawn: set[str]) -> list[Any]:
     names, n = _names(found), len(found.scores)
     rows = [
-        [name, f"{row['score']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}",
-         f"{row['judgments']:,}"]
+        [name, f"{row['score']:.2f}", between(row["low"], row["high"], 2), f"{row['judgments']:,}"]
         for name, row in zip(names, found.scores, strict=True)
-    ]  # fmt: skip
+    ]
     cut = f" The first {_MOST_RANKED} of {n:,} are drawn." if n > _MOST_RANKED else ""
     some = f" The first {MOST_DRAWN} are drawn." if n > MOST_DRAWN else ""
     chances = _chances(found)
@@ -347,10 +312,10 @@ def _judges(found: PairsSummary, drawn: set[str]) -> list[Any]:
         [
             name,
             row["verdict"],
-            _between(row, "discrimination"),
+            _with_interval(row, "discrimination"),
             "–" if row["left_wins"] is None else f"{row['left_wins']:.0%}",
             "–" if row["ties"] is None else f"{row['ties']:.0%}",
-            _between(row, "agreement"),
+            _with_interval(row, "agreement"),
             f"{row['annotations']:,}",
         ]
         for name, row in zip(_texts(row["annotator"] for row in rows), rows, strict=True)
@@ -368,9 +333,9 @@ def _judges(found: PairsSummary, drawn: set[str]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _between(row: Mapping[str, Any], name: str) -> str:
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
     value, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
-    return "–" if value is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
+    return "–" if value is None else f"{value:.2f} ({between(low, high, 2)})"
 
 
 def _compared(found: PairsSummary, drawn: set[str]) -> list[Any]:
@@ -380,7 +345,7 @@ def _compared(found: PairsSummary, drawn: set[str]) -> list[Any]:
         [
             row["method"] + " *" * row["best"],
             f"{row['votes']:.3f}",
-            f"{row['votes_low']:.3f} to {row['votes_high']:.3f}",
+            between(row["votes_low"], row["votes_high"]),
             f"{row['new_pairs']:.3f}" if "new_pairs" in row else "–",
         ]
         for row in found.compared.rows
@@ -412,5 +377,4 @@ def _next(found: PairsSummary, drawn: set[str]) -> list[Any]:
 
 
 def _made(found: PairsSummary, drawn: set[str]) -> list[Any]:
-    lines = [[tag("dt", key), tag("dd", value)] for key, value in found.made.items()]
-    return [tag("dl", lines, class_="made")]
+    return [definitions(found.made, "made")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from slencodings.trust import Weighed
 # Annotators that are listed, and those in the picture of who agrees with whom.
 MOST_LISTED, MOST_PAIRED = 500, 25
 _NOTE = 300
+# What is told of an annotator by what was learned, and by what their peers say.
+_LEARNED = ("above_chance", "above_chance_low", "above_chance_high", "accuracy")
+_BY_PEERS = ("agreement", "agreement_low", "agreement_high", "kappa", "stated", "earned",
+             "overconfidence")  # fmt: skip
 # The worst first.
 VERDICTS = get_args(Verdict)
 
@@ -47,27 +51,13 @@ def describe_people(
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
     if not a.named:
-        return {
-            "why_not": NO_NAMES,
-            "total": 0,
-            "listed": "",
-            "source": weighed.source,
-            "rows": [],
-            "pairs": None,
-            "sources": None,
-            "notes": [],
-        }
-    judged = judgments(a).shared()
+        return _nobody_named(weighed.source)
+    judged, M = judgments(a).shared(), len(a.annotators)
+    estimates = ["agreement", "kappa"]
     roster = describe_annotators(
-        a,
-        crowd=weighed.crowd,
-        estimates=["agreement", "kappa"],
-        sort="annotations",
-        groups=0,
+        a, crowd=weighed.crowd, estimates=estimates, sort="annotations", groups=0
     )
-    M = len(a.annotators)
-    place = {name: m for m, name in enumerate(a.annotators.tolist())}
-    texts = shown(place, NAME_LETTERS)
+    texts = shown(a.annotators.tolist(), NAME_LETTERS)
     known = {
         "reliability": weighed.reliability,
         "items_changed": np.bincount(without.annotator[without.changed], minlength=M),
@@ -75,9 +65,7 @@ def describe_people(
         "differs": differs_most(a, weighed, chosen),
         "trend": trends(a, without, times),
     }
-    busiest = zip(
-        roster.to_rows(), _places_in_crowd(roster.columns["annotator"], place), strict=True
-    )
+    busiest = zip(roster.to_rows(), _places_in_crowd(roster.columns["annotator"], a), strict=True)
     rows = [
         _person(row, texts[m], {name: x[m] for name, x in known.items()}, weighed.source)
         for row, m in list(busiest)[:MOST_LISTED]
@@ -98,8 +86,22 @@ def describe_people(
     }
 
 
-def _places_in_crowd(names: list[Any], place: dict[Any, int]) -> list[int]:
+def _nobody_named(source: Source) -> People:
+    return {
+        "why_not": NO_NAMES,
+        "total": 0,
+        "listed": "",
+        "source": source,
+        "rows": [],
+        "pairs": None,
+        "sources": None,
+        "notes": [],
+    }
+
+
+def _places_in_crowd(names: list[Any], a: Annotations) -> list[int]:
     """Where the annotators of a roster stand; names that JSON cannot say are text there."""
+    place = {name: m for m, name in enumerate(a.annotators.tolist())}
     as_text = {str(name): m for name, m in place.items()}
     return [place[name] if name in place else as_text[str(name)] for name in names]
 
@@ -108,32 +110,20 @@ def _person(row: Mapping[str, Any], name: str, known: Mapping[str, Any], source:
     confused = row["said"] is not None
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
     learned = source == "learned"
-    return {
+    person = {
         "annotator": name,
-        "verdict": row["verdict"] if learned else None,
-        "reason": row["reason"] if learned else None,
-        "above_chance": _round(row["above_chance"]) if learned else None,
-        "above_chance_low": _round(row["above_chance_low"]) if learned else None,
-        "above_chance_high": _round(row["above_chance_high"]) if learned else None,
-        "accuracy": _round(row["accuracy"]) if learned else None,
+        **{key: row[key] if learned else None for key in ("verdict", "reason")},
+        **{key: _round(row[key]) if learned else None for key in _LEARNED},
         "reliability": _round(known["reliability"]) if source == "given" else None,
-        "annotations": row["annotations"],
-        "shared_items": row["shared_items"],
-        "agreement": _round(row["agreement"]),
-        "agreement_low": _round(row["agreement_low"]),
-        "agreement_high": _round(row["agreement_high"]),
-        "kappa": _round(row["kappa"]),
-        "stated": _round(row["stated"]),
-        "earned": _round(row["earned"]),
-        "overconfidence": _round(row["overconfidence"]),
+        **{key: row[key] for key in ("annotations", "shared_items")},
+        **{key: _round(row[key]) for key in _BY_PEERS},
         "said": pair[0],
         "peers_say": pair[1],
         "confused_share": _round(row["confused_share"]),
         "items_changed": int(known["items_changed"]),
-        "confusion": known["confusion"],
-        "differs": known["differs"],
-        "trend": known["trend"],
+        **{key: known[key] for key in ("confusion", "differs", "trend")},
     }
+    return cast(Person, person)
 
 
 def _worth_a_look(row: Person) -> tuple[int, bool, float]:

@@ -3,13 +3,52 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from slencodings.report.markup import Markup, tag
+from slencodings.report.markup import Markup, join, tag
 from slencodings.report.summary import Items, KindTable
 
 # A number, a share of 100, or an interval.
 _NUMBER = re.compile(r"-?[\d.,]+%?( to -?[\d.,]+%?)?|–|infinite")
+
+
+def page_header(title: str, lead: str, opening: Iterable[Any], names: Mapping[str, str]) -> Markup:
+    """The title, what it is about, how it opens in sentences, and links to the sections."""
+    links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in names.items()]
+    sentences = tag("ol", [tag("li", sentence) for sentence in opening], class_="opening")
+    head = tag("h1", title, dir="auto"), tag("p", lead, class_="lead"), sentences
+    return join([tag("header", *head), tag("nav", tag("ul", links), aria_label="Sections")])
+
+
+def page_sections(names: Mapping[str, str], contents: Iterable[Any]) -> Markup:
+    """All sections, each with what is in it below its name."""
+    return join(
+        tag(
+            "section",
+            tag("h2", text, id=f"{name}-title"),
+            content,
+            id=name,
+            aria_labelledby=f"{name}-title",
+        )
+        for (name, text), content in zip(names.items(), contents, strict=True)
+    )
+
+
+def tiles(shown: Iterable[tuple[str, str, str]]) -> Markup:
+    """What there is, how much of it, and what to know of that."""
+    parts = [
+        tag("div", tag("dt", head), tag("dd", value, tag("small", below) if below else ""))
+        for head, value, below in shown
+    ]
+    return tag("dl", parts, class_="tiles")
+
+
+def definitions(meant: Mapping[str, str], kind: str) -> Markup:
+    """Words and what they mean."""
+    return tag(
+        "dl", [[tag("dt", word), tag("dd", text)] for word, text in meant.items()], class_=kind
+    )
 
 
 def figure(
@@ -110,6 +149,11 @@ def notes(lines: list[str]) -> Any:
 def about(x: float) -> str:
     """A number of items that is expected, with a digit more where it is small."""
     return f"about {x:,.0f}" if x >= 9.95 else f"about {x:.1f}"
+
+
+def between(low: float | None, high: float | None, digits: int = 3) -> str:
+    """The ends of an interval."""
+    return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def number(x: float | None) -> str:

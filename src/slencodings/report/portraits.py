@@ -30,8 +30,8 @@ def own_confusions(annotations: Annotations, weighed: Weighed) -> list[OwnConfus
     M, K = len(a.annotators), len(a.labels)
     if weighed.source != "learned" or model is None or K < 2:
         return [None] * M
-    said = replace(a, item=a.annotator, items=a.annotators).sums()
-    most = np.sort(np.argsort(-said, axis=1, kind="stable")[:, :MOST_CONFUSED], axis=1)
+    given = replace(a, item=a.annotator, items=a.annotators).sums()
+    most = np.sort(np.argsort(-given, axis=1, kind="stable")[:, :MOST_CONFUSED], axis=1)
     shares = (model.confusion[m][np.ix_(own, own)] for m, own in enumerate(most))
     return [
         {"labels": own, "share": [[rounded(x, 2) for x in row] for row in share]}
@@ -48,10 +48,10 @@ def differs_most(
     instead, and how probably. A list rather than a dict, as these are many.
     """
     a, P = annotations, np.asarray(weighed.truth.probability)
-    said = np.argmax(a.y, axis=1) if a.soft else a.y
+    label = np.argmax(a.y, axis=1) if a.soft else a.y
     true = likeliest(weighed.truth)[a.item]
-    gap = P[a.item, true] - P[a.item, said]
-    apart = np.flatnonzero(said != true)
+    gap = P[a.item, true] - P[a.item, label]
+    apart = np.flatnonzero(label != true)
     apart = apart[np.lexsort((-gap[apart], a.annotator[apart]))]
     place = chosen.place
     found: dict[int, dict[int, int]] = {}
@@ -63,7 +63,7 @@ def differs_most(
     names = dict(zip(used, shown(a.items[used].tolist(), ITEM_LETTERS), strict=True))
     return [
         [
-            [place.get(i), names[i], int(said[q]), int(true[q]), rounded(P[i, true[q]], 2)]
+            [place.get(i), names[i], int(label[q]), int(true[q]), rounded(P[i, true[q]], 2)]
             for i, q in found.get(m, {}).items()
         ]
         for m in range(len(a.annotators))
@@ -82,8 +82,8 @@ def trends(
     a, M = annotations, len(annotations.annotators)
     if times is None or not a.named:
         return [[] for _ in range(M)]
-    said = np.argmax(a.y, axis=1) if a.soft else a.y
-    right = said == without.leader[without.pair]
+    label = np.argmax(a.y, axis=1) if a.soft else a.y
+    right = label == without.leader[without.pair]
     shared = np.bincount(without.item, minlength=len(a.items))[a.item] > 1
     known = np.flatnonzero(shared & (times == times))  # NaT and NaN are not equal to themselves.
     order = known[np.lexsort((times[known], a.annotator[known]))]
@@ -100,8 +100,8 @@ def trends(
         own = times[order[first[m] : first[m + 1]]]
         found[m].append(
             {
-                "begin": _told(times[rows[0]], own),
-                "end": _told(times[rows[-1]], own),
+                "begin": _time_as_text(times[rows[0]], own),
+                "end": _time_as_text(times[rows[-1]], own),
                 "annotations": len(rows),
                 "right": rounded(x),
                 "right_low": rounded(least),
@@ -128,7 +128,7 @@ def _parts_of_time(times: NDArray[Any]) -> list[tuple[int, int]]:
     return list(zip(ends, [*ends[1:], n], strict=True)) if len(ends) > 1 else []
 
 
-def _told(time: Any, own: NDArray[Any]) -> str:
+def _time_as_text(time: Any, own: NDArray[Any]) -> str:
     """A time as text: by the day where somebody's times are of many."""
     if own.dtype.kind != "M":
         return f"{time:g}"

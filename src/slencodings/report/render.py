@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from slencodings.report.charts import charts
 from slencodings.report.markup import Markup, data, join
 from slencodings.report.names import shown
-from slencodings.report.sections import page_footer, page_header, page_sections
+from slencodings.report.sections import header, page_footer, sections
 from slencodings.report.summary import Items, Summary
 from slencodings.report.vega import ON_AXES
 
@@ -51,8 +51,8 @@ def render(found: Summary) -> str:
     }
     return assemble(
         title=f"{found['title']} – report" if found["title"] else "Report of a crowd",
-        header=page_header(found),
-        sections=page_sections(found, set(drawn)),
+        header=header(found),
+        sections=sections(found, set(drawn)),
         values=values,
         drawn=drawn,
         pictures=picture_places(items),

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from slencodings.annotations import by_annotators, counted
-from slencodings.report.markup import Markup, join, tag
+from slencodings.report.markup import Markup, tag
 from slencodings.report.opening import opening
-from slencodings.report.pieces import figure, notes, number, table
+from slencodings.report.pieces import (
+    between,
+    definitions,
+    figure,
+    notes,
+    number,
+    page_header,
+    page_sections,
+    table,
+)
 from slencodings.report.sections_at_a_glance import at_a_glance
 from slencodings.report.sections_of_labels import labels
 from slencodings.report.sections_of_next import what_next
@@ -24,28 +33,17 @@ NAMES = {
     "made": "How it was made",
 }
 
+_MORE_ENCODINGS = "knows more encodings, and scores against gold labels."
 
-def page_header(found: Summary) -> Markup:
+
+def header(found: Summary) -> Markup:
     """The title, and links to the sections."""
     crowd = found["crowd"]
-    links = [tag("li", tag("a", text, href=f"#{name}")) for name, text in NAMES.items()]
-    return join(
-        [
-            tag(
-                "header",
-                tag("h1", found["title"] or "A crowd and its opinions", dir="auto"),
-                tag(
-                    "p",
-                    f"{counted(crowd['annotations'], 'annotation')} of "
-                    f"{counted(crowd['items'], 'item')}{by_annotators(crowd['annotators'])}, "
-                    f"with {counted(crowd['labels'], 'label')}",
-                    class_="lead",
-                ),
-                opening(found),
-            ),
-            tag("nav", tag("ul", links), aria_label="Sections"),
-        ]
+    lead = (
+        f"{counted(crowd['annotations'], 'annotation')} of {counted(crowd['items'], 'item')}"
+        f"{by_annotators(crowd['annotators'])}, with {counted(crowd['labels'], 'label')}"
     )
+    return page_header(found["title"] or "A crowd and its opinions", lead, opening(found), NAMES)
 
 
 def page_footer(pictures: list[str]) -> Markup:
@@ -56,19 +54,10 @@ def page_footer(pictures: list[str]) -> Markup:
     return tag("footer", tag("p", text.replace("; but", ", but")))
 
 
-def page_sections(found: Summary, drawn: set[str]) -> Markup:
+def sections(found: Summary, drawn: set[str]) -> Markup:
     """All sections, with places for the charts that are drawn."""
     made = (at_a_glance, _items, annotators, labels, _compared, what_next, _made)
-    return join(
-        tag(
-            "section",
-            tag("h2", text, id=f"{name}-title"),
-            section(found, drawn),
-            id=name,
-            aria_labelledby=f"{name}-title",
-        )
-        for (name, text), section in zip(NAMES.items(), made, strict=True)
-    )
+    return page_sections(NAMES, (section(found, drawn) for section in made))
 
 
 def _items(found: Summary, drawn: set[str]) -> list[Any]:
@@ -86,7 +75,7 @@ def _items(found: Summary, drawn: set[str]) -> list[Any]:
     key.append(tag("li", tag("i", class_="gap"), "doubt"))
     return [
         tag("p", "Four things are told of each item, which are not the same:"),
-        tag("dl", [[tag("dt", k), tag("dd", v)] for k, v in _four(found).items()], class_="four"),
+        definitions(_four(found), "four"),
         tag("p", items["listed"], class_="note"),
         tag("ul", key, class_="key", aria_label="Colours of the bars"),
         tag("div", id="items-table"),
@@ -127,16 +116,15 @@ def _compared(found: Summary, drawn: set[str]) -> list[Any]:
         [
             row["method"] + " *" * row["best"],
             number(row["votes"]),
-            ""
-            if row["votes_low"] is None
-            else f"{row['votes_low']:.3f} to {row['votes_high']:.3f}",
+            "" if row["votes_low"] is None else between(row["votes_low"], row["votes_high"]),
         ]
         for row in compared["rows"]
     ]
-    endless = [row["method"] for row in compared["rows"] if row["votes"] is None]
     impossible = [
-        f"{name} called a vote impossible that was given: its loss is infinite, and is not drawn."
-        for name in endless
+        f"{row['method']} called a vote impossible that was given: its loss is infinite, and is "
+        "not drawn."
+        for row in compared["rows"]
+        if row["votes"] is None
     ]
     return [
         tag(
@@ -154,12 +142,7 @@ def _compared(found: Summary, drawn: set[str]) -> list[Any]:
             table(["Encoding", "Log-loss", "95% interval"], rows),
         ),
         notes(compared["notes"] + impossible),
-        tag(
-            "p",
-            tag("code", "sle compare"),
-            " knows more encodings, and scores against gold labels.",
-            class_="note",
-        ),
+        tag("p", tag("code", "sle compare"), f" {_MORE_ENCODINGS}", class_="note"),
     ]
 
 
@@ -177,14 +160,4 @@ def _made(found: Summary, drawn: set[str]) -> list[Any]:
         "in conflict": f"not settled, and conflict above {crowd['conflict']:g}",
         "too few opinions": "neither",
     }
-    return [
-        tag(
-            "dl", [[tag("dt", key), tag("dd", value)] for key, value in made.items()], class_="made"
-        ),
-        tag("h3", "Words"),
-        tag(
-            "dl",
-            [[tag("dt", key), tag("dd", value)] for key, value in words.items()],
-            class_="words",
-        ),
-    ]
+    return [definitions(made, "made"), tag("h3", "Words"), definitions(words, "words")]

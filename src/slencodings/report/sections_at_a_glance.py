@@ -7,7 +7,7 @@ from typing import Any
 from slencodings.annotations import counted
 from slencodings.report.charts import KINDS
 from slencodings.report.markup import tag
-from slencodings.report.pieces import about, figure, number, table
+from slencodings.report.pieces import about, figure, number, table, tiles
 from slencodings.report.summary import Glance, Kind, Summary
 
 # Confidence that is nearer than this to how often it is right is about right.
@@ -20,14 +20,7 @@ def at_a_glance(found: Summary, drawn: set[str]) -> list[Any]:
     crowd = found["crowd"]
     why = crowd["why"]
     return [
-        tag(
-            "dl",
-            [
-                tag("div", tag("dt", head), tag("dd", value, tag("small", below) if below else ""))
-                for head, value, below in _tiles(crowd)
-            ],
-            class_="tiles",
-        ),
+        tiles(_tiles(crowd)),
         _open(crowd),
         [tag("p", sentence) for sentence in _sentences(crowd)],
         tag(
@@ -54,7 +47,7 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
     """What it is, how much, and what to know of it."""
     per, alpha, people = crowd["per_item"], crowd["alpha"], crowd["annotators"]
     least, most = per["least"], per["most"]
-    tiles = [
+    shown = [
         (
             "Items",
             f"{crowd['items']:,}",
@@ -77,15 +70,15 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
         ("Mean doubt", f"{crowd['uncertainty']:.2f}", "of what people would say; 1 knows nothing"),
     ]
     if crowd["wrong"] is not None:
-        tiles.append(
+        shown.append(
             ("Expected errors", about(crowd["wrong"]), "if each item gets its likeliest true label")
         )
     if scored := crowd["scored"]:
         right = f"95%: {scored['right_low']:.1%} to {scored['right_high']:.1%}"
-        tiles.append(("Right by gold", f"{scored['right']:.1%}", right))
+        shown.append(("Right by gold", f"{scored['right']:.1%}", right))
         below = f"of gold, on {counted(scored['items'], 'item')}; lower is better"
-        tiles.append(("Log-loss", number(scored["log_loss"]), below))
-    return tiles
+        shown.append(("Log-loss", number(scored["log_loss"]), below))
+    return shown
 
 
 def _open(crowd: Glance) -> Any:

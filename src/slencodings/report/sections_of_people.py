@@ -32,8 +32,8 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
         return [tag("p", people["why_not"])]
     source = _SOURCES[people["source"]]
     known = [row["overconfidence"] for row in rows if row["overconfidence"] is not None]
-    told = known or people["sources"]
-    not_compared = None if told else _not_compared(found["crowd"]["stated"])
+    compared = known or people["sources"]
+    not_compared = None if compared else _not_compared(found["crowd"]["stated"])
     return [
         tag("p", people["why_not"]) if people["why_not"] else None,
         tag("p", source) if source else None,
@@ -111,10 +111,10 @@ def _over_time(rows: list[Person]) -> Any:
     more = f" and {len(worse) - _NAMED:,} more" if len(worse) > _NAMED else ""
     of = f"Of {counted(timed, 'annotator')} whose work can be followed over time, "
     verb = "is" if len(worse) == 1 else "are"
-    said = f"{len(worse):,} {verb}" if worse else "none is"
+    many = f"{len(worse):,} {verb}" if worse else "none is"
     return tag(
         "p",
-        f"{of}{said} clearly less often right in the last part of it than in the first",
+        f"{of}{many} clearly less often right in the last part of it than in the first",
         *named,
         f"{more}. Open an annotator to see each part.",
     )

@@ -6,6 +6,7 @@ in the order to be shown (`sort` is null), and names from data are nothing but v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from slencodings.report.names import shown
@@ -70,6 +71,21 @@ def tooltip(*fields: tuple[str, str, str | None]) -> list[Spec]:
     return [
         {"field": field, "title": title, **({"format": shape} if shape else {})}
         for field, title, shape in fields
+    ]
+
+
+def dot(name: str, row: Mapping[str, Any], column: str) -> Spec:
+    """A value with its interval, for `dots`."""
+    low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
+    return {"name": name, "value": row[column], "low": low, "high": high}
+
+
+def square_of(shares: list[list[float | None]]) -> list[Spec]:
+    """Shares of everything with everything, for `heat`, by row and column."""
+    return [
+        {"row": i, "column": j, "value": share}
+        for i, row in enumerate(shares)
+        for j, share in enumerate(row)
     ]
 
 
