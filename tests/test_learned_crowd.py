@@ -157,6 +157,26 @@ def test_the_mean_loss_is_that_of_the_votes_that_are_scored(seed, soft):
     assert_allclose(loss, v.scored @ objective.losses(at) / max(v.scored.sum(), 1), atol=1e-12)
 
 
+@given(seeds, st.booleans(), st.booleans())
+def test_ridges_are_added_to_the_losses_before_the_mean_is_taken(seed, truth, scored):
+    rng = np.random.default_rng(seed)
+    v, at = some_votes(rng), some_parameters(rng, meaning=True)
+    v = v if scored else replace(v, scored=0 * v.scored)
+    # Where votes are not read as truth, there is nothing about that to hold back.
+    at = at if truth else at._replace(logit=-np.inf)
+    objective, apart = Objective.of(v), at.apart
+    assert apart is not None
+    held_back = (
+        0.5 * np.sum(at.annotator**2)
+        + 0.2 * np.sum(at.level**2)
+        + 0.3 * (at.scale + np.mean(at.annotator) + np.mean(at.level)) ** 2
+        + 0.4 * (at.logit**2 if truth else 0)
+        + 0.6 * np.sum(apart**2)
+    )
+    expected = (v.scored @ objective.losses(at) + held_back) / max(v.scored.sum(), 1)
+    assert_allclose(objective(at, Ridge(0.5, 0.2, 0.3, 0.4, 0.6))[0], expected, rtol=1e-12)
+
+
 def test_confusions_are_shrunk_to_what_the_crowd_confuses_at_the_annotators_accuracy():
     mass = np.asarray([[[30.0, 10.0], [5.0, 35.0]], [[0.0, 0.0], [0.0, 0.0]]])
     used = mass.sum(axis=1)
