@@ -17,7 +17,7 @@ from slencodings.annotations import Annotations
 from slencodings.choices import TruthInference
 from slencodings.datasets.alttest import AltTest
 from slencodings.evaluation.gold import as_truth
-from slencodings.evaluation.held_out import once_each
+from slencodings.evaluation.held_out import first_of_each
 from slencodings.files.crowd import read_crowd
 from slencodings.opinion import Floats
 
@@ -81,7 +81,7 @@ def from_csv(path: Path, most: int) -> Crowd:
 
 def prepared(annotations: Annotations, truth: Floats | None, most: int) -> Crowd:
     """As methods are given it; of many items some, first those whose truth is known."""
-    a, _ = once_each(one_label_each(annotations))
+    a, _ = first_of_each(one_label_each(annotations))
     chance = np.random.default_rng(0).random(len(a.items))
     unknown = np.ones(len(a.items)) if truth is None else np.isnan(truth).any(axis=1)
     labelled = np.bincount(a.item, minlength=len(a.items)) > 0

@@ -106,7 +106,7 @@ def compare(
     >>> [(row["method"], round(row["votes"], 1), row["best"]) for row in found.rows]
     [('SLE, kappa', 1.7, True), ('soft votes', 1.7, False)]
     """
-    a, notes = once_each(annotations, reliability)
+    a, notes = first_of_each(annotations, reliability)
     plan = _planned(a, methods)
     truth = as_truth(a, gold)
     of = None if sets is None else check_sets(a, sets)
@@ -217,7 +217,9 @@ def _targets(
     return {name: targets[name] for name in plan.rows}, [seconds[name] for name in plan.rows]
 
 
-def once_each(annotations: Annotations, reliability: Any = None) -> tuple[Annotations, list[str]]:
+def first_of_each(
+    annotations: Annotations, reliability: Any = None
+) -> tuple[Annotations, list[str]]:
     """The annotations to compare on, with all that was stated of them.
 
     An annotator's first word on an item only, or they would be among the others who predict them.

@@ -86,12 +86,8 @@ def alternative_annotator_test(
     check_word("alignment", alignment, Alignment)
     a, m = annotations, _place(annotations, judge)
     values = _values(a, alignment)
-    answered = np.zeros(len(a.items), dtype=bool)
-    answered[a.item[a.annotator == m]] = True
-    n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
-    kept = people[a.annotator] & (answered & (n >= min_people))[a.item]
-    by_people, model = a.rows(kept), np.zeros((len(a.items), len(a.labels)))
-    own = a.annotator == m
+    by_people = a.rows(_compared_with(a, m, people, min_people))
+    model, own = np.zeros((len(a.items), len(a.labels))), a.annotator == m
     model[a.item[own]] = a.vectors[own]
     person = _alignment(by_people.vectors, by_people, values)
     other = _alignment(model[by_people.item], by_people, values)
@@ -120,17 +116,23 @@ def alternative_annotator_tests(
 ) -> dict[Any, AlternativeAnnotatorTest]:
     """The test of each model that shares enough items with one person and another, by its name."""
     a, found = annotations, dict[Any, AlternativeAnnotatorTest]()
-    n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
     for m in np.unique(a.annotator[~people[a.annotator]]).tolist():
-        answered = np.zeros(len(a.items), dtype=bool)
-        answered[a.item[a.annotator == m]] = True
-        compared = people[a.annotator] & (answered & (n > 1))[a.item]
+        compared = _compared_with(a, m, people, 2)
         if np.max(np.bincount(a.annotator[compared], minlength=1)) >= LEAST_ITEMS:
             judge = a.annotators[m]
             found[judge] = alternative_annotator_test(
                 a, judge, people, alignment=alignment, epsilon=epsilon
             )
     return found
+
+
+def _compared_with(
+    a: Annotations, m: int, people: NDArray[np.bool_], min_people: int
+) -> NDArray[np.bool_]:
+    """Which annotations of people are on items that the model and enough people answered, (R,)."""
+    answered = np.isin(np.arange(len(a.items)), a.item[a.annotator == m])
+    n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
+    return people[a.annotator] & (answered & (n >= min_people))[a.item]
 
 
 def _place(a: Annotations, judge: Any) -> int:

@@ -42,8 +42,8 @@ def by_number_of_people(
     alone: Sequence[Crowd],
     together: Sequence[Crowd],
     *,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    bootstrap: int,
+    seed: int,
 ) -> list[WithPeople]:
     """Predict people's votes from 0, 1, 2, ... of the other people on their items.
 

@@ -83,8 +83,7 @@ def calibration(
 def _binned(p: Floats, q: Floats, bins: int) -> tuple[Floats, Floats, Floats]:
     """Mean of what was said and of what was right, and the number of items, where there are any."""
     top = q.max(axis=-1)
-    leads = q == top[:, None]
-    right = (p * leads).sum(axis=-1) / leads.sum(axis=-1)
+    right = np.sum(p * metrics.top_shares(q), axis=-1)
     place = np.ceil(np.minimum(top, 1) * bins).astype(np.intp)
     n = np.bincount(place)
     some = n > 0

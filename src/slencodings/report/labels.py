@@ -21,7 +21,7 @@ _LETTERS = 60
 
 
 def describe_labels(
-    annotations: Annotations, weighed: Weighed, seed: int, kinds: list[KindTable] | None = None
+    annotations: Annotations, weighed: Weighed, seed: int, kinds: list[KindTable]
 ) -> Labels:
     """Shares, confusion, and where the items lie between two or three labels."""
     a, K = annotations, len(annotations.labels)
@@ -49,7 +49,7 @@ def describe_labels(
         "drawn": drawn.tolist(),
         "confused": confused,
         "points": _points(weighed.votes, seed) if K in (2, 3) else None,
-        "kinds": kinds or [],
+        "kinds": kinds,
     }
 
 

@@ -20,7 +20,7 @@ def make_page(
     read: Read,
     page: str,
     *,
-    pairwise: str | None = None,
+    pairwise: str | None,
     text: str | None,
     show: Sequence[str],
     gold: str | None,

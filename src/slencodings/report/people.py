@@ -44,9 +44,9 @@ def describe_people(
     weighed: Weighed,
     without: Without,
     chosen: Chosen,
-    times: NDArray[Any] | None = None,
-    sources: KindTable | None = None,
-    of_models: Sequence[str] = (),
+    times: NDArray[Any] | None,
+    sources: KindTable | None,
+    of_models: Sequence[str],
 ) -> People:
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations

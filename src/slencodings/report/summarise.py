@@ -134,7 +134,7 @@ def _glance(
     gold: Floats | None,
     seed: int,
     *,
-    questions: bool = False,
+    questions: bool,
 ) -> Glance:
     """Sizes, agreement and how open the items are."""
     why = todo.why
