@@ -92,7 +92,6 @@ def measure(
         name: Resampled(mean[:, s], drawn[:, :, s]) if asked[name] else None
         for s, name in enumerate(LOSSES)
     }
-    shown = [s for s in SCORES[S:] if ordered or s not in _OF_AN_ORDER]
     rows: list[Row] = []
     for i, (name, target) in enumerate(targets.items()):
         u = target.uncertainty
@@ -102,8 +101,10 @@ def measure(
             "uncertainty": None if u is None else float(np.mean(u)),
             "converged": bool(target.converged),
             **{score: None if x is None else float(x.mean[i]) for score, x in losses.items()},
-            **dict.fromkeys(_OF_AN_ORDER),
-            **{score: float(mean[i, SCORES.index(score)]) for score in shown},
+            **{
+                score: float(x) if ordered or score not in _OF_AN_ORDER else None
+                for score, x in zip(SCORES[S:], mean[i, S:], strict=True)
+            },
             **_intervals(i, losses),
             "doubts": target.doubts,
         }
