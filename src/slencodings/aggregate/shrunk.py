@@ -75,8 +75,10 @@ def shrunk_dawid_skene(
     def log_likelihood(E: Floats) -> tuple[Floats, float]:
         return A @ np.swapaxes(np.log(E), 1, 2).reshape(M * K, K), 0.0
 
-    steps = {"n_iter": n_iter, "tol": tol, "progress": progress}
-    learned = em.learn(votes, known, fit, log_likelihood, log_source=log_source, **steps)
+    learned = em.learn(
+        votes, known, fit, log_likelihood,
+        n_iter=n_iter, tol=tol, progress=progress, log_source=log_source,
+    )  # fmt: skip
     accuracy, kappa = em.accuracy_and_kappa(learned.prior, learned.annotators)
     details = {
         "kappa": kappa,

@@ -153,11 +153,9 @@ def _pairs(people: People) -> Spec | None:
     pairs = people["pairs"]
     if pairs is None:
         return None
-    values = [
-        {**place, "n": pairs["shared"][place["row"]][place["column"]]}
-        for place in square_of(pairs["agreement"])
-        if place["row"] != place["column"]
-    ]
+    shared = [n for row in pairs["shared"] for n in row]
+    places = zip(square_of(pairs["agreement"]), shared, strict=True)
+    values = [{**place, "n": n} for place, n in places if place["row"] != place["column"]]
     return heat(values, pairs["annotators"], "annotator", "and annotator", "no shared items")
 
 

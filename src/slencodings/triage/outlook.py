@@ -95,10 +95,10 @@ class Outlook:
             # To the power of 0 nobody says anything.
             weight = np.where(who >= 0, self.weight[who], 0)
             power = weight / (1 + self.correlation * n)
-            C = self.confusion[who] ** power[:, None, None]
-            C /= np.sum(C, axis=2, keepdims=True)
-            label = _drawn(np.swapaxes(C, 1, 2) @ b, _points(items, draws, j + _FRESH * fresh))
-            b *= _columns_at(C, label)
+            says = self.confusion[who] ** power[:, None, None]
+            says /= np.sum(says, axis=2, keepdims=True)
+            label = _drawn(np.swapaxes(says, 1, 2) @ b, _points(items, draws, j + _FRESH * fresh))
+            b *= _columns_at(says, label)
             b /= np.sum(b, axis=1, keepdims=True)
             n = n + weight
             gains[:, j] = np.mean(np.max(b, axis=1) - b[each, lead], axis=1)
