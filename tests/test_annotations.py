@@ -1,11 +1,13 @@
 """A table as codes and names, in the order of its rows, and what an annotation is worth."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from crowd_files import Roles
+from crowds import crowd
 from engines import (
     ENGINES,
     LABELS,
@@ -20,10 +22,11 @@ from engines import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from strategies import assert_close, one_in, present
 
 from slencodings import Annotations, Opinion, aggregate, encode, from_table, fuse_table
-from slencodings.annotations import check_smoothing, shared_base_rate
+from slencodings.annotations import base_rate_of, check_smoothing, in_steps, shared_base_rate
 
 ROLES: Roles = {"item": "item", "annotator": "who", "label": "said"}
 SAID: Columns = {
@@ -305,3 +308,62 @@ def test_an_opinion_of_the_annotators_is_their_reliability() -> None:
         np.asarray([[0.5, 0.1]] * 3), np.asarray([0.4] * 3), np.asarray([[0.5, 0.5]] * 3)
     )
     assert_close(aggregate.sle(ann, reliability=trust), aggregate.sle(ann, reliability=0.7))
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_some_items_keep_what_was_said_of_them_in_the_order_asked_for(seed: int, soft: bool):
+    rng = np.random.default_rng(seed)
+    a = crowd(rng, soft=soft, unsure=True)
+    items = rng.permutation(len(a.items))[: rng.integers(0, len(a.items) + 1)]
+    some = a.of_items(items)
+    assert some.items.tolist() == a.items[items].tolist()
+    assert some.labels is a.labels
+    assert some.annotators is a.annotators
+    for n, i in enumerate(items):
+        mine, before = some.rows(some.item == n), a.rows(a.item == i)
+        assert_array_equal(mine.vectors, before.vectors)
+        assert_array_equal(mine.annotator, before.annotator)
+        assert_array_equal(mine.uncertainty, before.uncertainty)
+    assert len(some.item) == np.isin(a.item, items).sum()
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_what_the_others_say_is_added_up_without_what_is_left_out(seed: int, soft: bool):
+    rng = np.random.default_rng(seed)
+    a = crowd(rng, soft=soft)
+    weight = rng.exponential(size=len(a.item)) * 10.0 ** rng.integers(-9, 9, len(a.item))
+    found = a.sums_of_others(weight)
+    for q in range(len(a.item)):
+        others = [j for j in range(len(a.item)) if a.item[j] == a.item[q] and j != q]
+        expected = [math.fsum(weight[j] * a.vectors[j, k] for j in others) for k in range(3)]
+        assert_allclose(found[q], expected, rtol=1e-9, atol=0)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
+def test_fusing_adds_up_what_votes_mean_beside_the_prior(seed: int, soft: bool, itself: bool):
+    rng = np.random.default_rng(seed)
+    a, base_rate = crowd(rng, soft=soft), rng.dirichlet(np.ones(3))
+    weight, prior = rng.random(len(a.item)), rng.uniform(0.1, 2, len(a.items))
+    C = np.eye(3) if itself else rng.dirichlet(np.ones(3), 3)
+    opinion = a.fuse(weight, base_rate, meaning=None if itself else C, prior=prior)
+    for i in range(len(a.items)):
+        mine = np.flatnonzero(a.item == i)
+        total = prior[i] + sum(weight[q] for q in mine)
+        belief = sum((weight[q] * a.vectors[q] @ C for q in mine), np.zeros(3)) / total
+        assert_allclose(opinion.belief[i], belief, rtol=1e-12, atol=1e-15)
+        assert_allclose(opinion.uncertainty[i], prior[i] / total, rtol=1e-12)
+        assert_array_equal(opinion.base_rate[i], base_rate)
+
+
+@given(st.lists(st.floats(-1, 1), max_size=40), st.randoms())
+def test_numbers_in_steps_add_up_to_the_same_in_any_order(values: list[float], chance: Any):
+    steps = in_steps(np.asarray(values)).tolist()
+    assert_allclose(steps, values, rtol=0, atol=2.0**-33)
+    total = sum(steps)
+    chance.shuffle(steps)
+    assert sum(steps) == total == math.fsum(steps)
+
+
+def test_labels_that_are_never_given_are_expected_by_a_share_of_one_annotation():
+    assert_allclose(base_rate_of(np.asarray([2.0, 0.0, 5.0])), np.asarray([7, 1, 16]) / 24)
+    assert_allclose(base_rate_of(np.zeros(4)), np.full(4, 0.25))
