@@ -297,7 +297,7 @@ def test_a_change_is_two_bars_for_each() -> None:
 
 def test_arrays_of_other_libraries_are_drawn() -> None:
     class Tensor:
-        """As PyTorch's, which must be detached first."""
+        """As PyTorch's, which must be detached first, and may be of a type that NumPy has not."""
 
         def __init__(self, values: Any) -> None:
             self.values = np.asarray(values)
@@ -305,7 +305,10 @@ def test_arrays_of_other_libraries_are_drawn() -> None:
         def detach(self) -> Any:
             return self
 
-        def cpu(self) -> np.ndarray:
+        def cpu(self) -> Any:
+            return self
+
+        def double(self) -> np.ndarray:
             return self.values
 
     tensors = Opinion(Tensor([0.6, 0.3]), Tensor(0.1), Tensor([0.5, 0.5]))
