@@ -33,6 +33,7 @@ def main(words: list[str] | None = None) -> None:
     if given.write:
         place("benchmarks.md", parts)
         figures.save(tables.figure(rows), "benchmarks")
+        figures.save(tables.growth_figure(rows), "growth")
     spent = time.perf_counter() - started
     print(f"{len(rows):,} rows in {path} ({spent:.0f} s)", file=sys.stderr)
 

@@ -131,8 +131,7 @@ def swept(
     rows: list[Row], sweep: growth.Sweep, case: str, what: str = "seconds"
 ) -> dict[int, dict[int, float]]:
     """What a case took by turn, at each size of a sweep."""
-    middle = growth.MIDDLE | ({} if case in growth.ENGINES else {"per_item": 5})
-    fixed = {name: value for name, value in middle.items() if name != sweep.column}
+    fixed = {name: value for name, value in sweep.fixed.items() if name != sweep.column}
     sizes = sorted({row[sweep.column] for row in rows if row["case"] == case})
     found = {n: by_turn(rows, case, what, **fixed, **{sweep.column: n}) for n in sizes}
     return {n: by for n, by in found.items() if by}
@@ -140,7 +139,7 @@ def swept(
 
 def exponents(rows: list[Row], sweep: growth.Sweep, case: str) -> list[float]:
     """One of each turn, over the upper decades; none of a turn that has one size there."""
-    found = swept(rows, sweep, case)
+    found = {n: by for n, by in swept(rows, sweep, case).items() if n <= sweep.until}
     turns = sorted({turn for by in found.values() for turn in by})
     given = []
     for turn in turns:
@@ -298,11 +297,22 @@ def _limited(
 
 
 def figure(rows: list[Row]) -> Figure:
-    """Each engine against its own group-by; and seconds against rows, with their exponents."""
+    """Each engine against its own group-by."""
     with plt.rc_context(STYLE):
-        fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-        _engines(left, [row for row in rows if row["question"] == "encode"])
-        _growth(right, [row for row in rows if row["question"] == "growth"])
+        fig, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
+        _engines(ax, [row for row in rows if row["question"] == "encode"])
+    return fig
+
+
+def growth_figure(rows: list[Row]) -> Figure:
+    """Seconds against annotations, labels and annotators, with their exponents."""
+    rows = [row for row in rows if row["question"] == "growth"]
+    columns = {"rows": "annotations", "labels": "labels", "annotators": "annotators"}
+    with plt.rc_context(STYLE):
+        fig, axes = plt.subplots(1, 3, figsize=(15, 5), sharey=True, layout="constrained")
+        for ax, (column, words) in zip(axes, columns.items(), strict=True):
+            _growth(ax, rows, column, words)
+        axes[0].set_ylabel("seconds ↓")
     return fig
 
 
@@ -329,10 +339,10 @@ def _engines(ax: Axes, rows: list[Row]) -> None:
     ax.set_title(f"fuse_table and sle encode, {sizes} rows", fontsize=10)
 
 
-def _growth(ax: Axes, rows: list[Row]) -> None:
-    ax.set(xscale="log", yscale="log", xlabel="annotations", ylabel="seconds ↓")
+def _growth(ax: Axes, rows: list[Row], column: str, words: str) -> None:
+    ax.set(xscale="log", yscale="log", xlabel=words)
     ends: list[tuple[float, float, str, str]] = []
-    for sweep in (sweep for sweep in growth.SWEEPS if sweep.column == "rows"):
+    for sweep in (sweep for sweep in growth.SWEEPS if sweep.column == column):
         for case in sweep.cases:
             found = swept(rows, sweep, case)
             if not found:
@@ -358,4 +368,3 @@ def _growth(ax: Axes, rows: list[Row]) -> None:
             fontsize=8,
             arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5},
         )
-    ax.set_title("fuse_table, and ten rounds of the methods", fontsize=10)
