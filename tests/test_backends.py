@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -133,18 +134,29 @@ def test_no_gradient_is_nan_at_the_limits(name: str, uncertainty: tuple[float, .
     assert all(bool(torch.isfinite(g).all()) for g in gradients)
 
 
+def total(name: str, opinion: Opinion) -> Any:
+    return weighted_total(FUNCTIONS[name](opinion))
+
+
+@pytest.fixture(scope="module")
+def jax_gradients(_x64: Any) -> dict[str, Opinion]:
+    """Of all functions, so that what compiles them begins once."""
+
+    def every_gradient(opinion: Opinion) -> dict[str, Opinion]:
+        return {name: jax.grad(partial(total, name))(opinion) for name in FUNCTIONS}
+
+    return jax.jit(every_gradient)(to_jax(opinions(0.2, 0.3, 0.3)))
+
+
 @in_double
 @every_function
-def test_jax_and_torch_have_the_same_gradients(name: str) -> None:
-    def total(opinion: Opinion) -> Any:
-        return weighted_total(FUNCTIONS[name](opinion))
-
-    said = opinions(0.2, 0.3, 0.3)
-    opinion = to_torch(said, requires_grad=True)
-    total(opinion).backward()
+def test_jax_and_torch_have_the_same_gradients(
+    jax_gradients: dict[str, Opinion], name: str
+) -> None:
+    opinion = to_torch(opinions(0.2, 0.3, 0.3), requires_grad=True)
+    total(name, opinion).backward()
     expected = (np.zeros(p.shape) if p.grad is None else p.grad for p in opinion)
-    found = jax.jit(jax.grad(total))(to_jax(said))
-    assert_close(found, Opinion(*map(np.asarray, expected)), tol=1e-10)
+    assert_close(jax_gradients[name], Opinion(*map(np.asarray, expected)), tol=1e-10)
 
 
 # -- compilation -------------------------------------------------------------------------------
@@ -175,23 +187,34 @@ def test_torch_compiles_the_pipeline_to_machine_code() -> None:
         return fuse(smooth(discount(opinion, 0.7), 0.01))
 
     opinion = to_torch(opinions(0.0, 0.3, 1.0))
-    # One kernel needs no pool of processes.
-    compiled = torch.compile(encode_and_fuse, fullgraph=True, options={"compile_threads": 1})
+    # One kernel of few numbers needs no pool of processes, no headers that are compiled ahead, and
+    # no trials of what vectors the processor has.
+    few: Any = {"compile_threads": 1, "cpp_cache_precompile_headers": False}
+    few |= {"cpp.vec_isa_ok": False}
+    compiled = torch.compile(encode_and_fuse, fullgraph=True, options=few)
     assert_close(compiled(opinion), encode_and_fuse(opinion))
 
 
-@in_double
-@every_function
-def test_jax_compiles_all_of_it(name: str) -> None:
-    said = opinions(0.2, 0.3, 0.3)
-    assert_close(jax.jit(FUNCTIONS[name])(to_jax(said)), FUNCTIONS[name](said))
+@pytest.fixture(scope="module")
+def compiled_by_jax(_x64: Any) -> dict[str, Any]:
+    return jax.jit(every_result)(to_jax(opinions(0.2, 0.3, 0.3)))
 
 
 @in_double
 @every_function
-def test_jax_maps_over_items(name: str) -> None:
-    said = opinions(0.2, 0.3, 0.3)
-    assert_close(jax.jit(jax.vmap(FUNCTIONS[name]))(to_jax(said)), FUNCTIONS[name](said))
+def test_jax_compiles_all_of_it(compiled_by_jax: dict[str, Any], name: str) -> None:
+    assert_close(compiled_by_jax[name], FUNCTIONS[name](opinions(0.2, 0.3, 0.3)))
+
+
+@pytest.fixture(scope="module")
+def mapped_by_jax(_x64: Any) -> dict[str, Any]:
+    return jax.jit(jax.vmap(every_result))(to_jax(opinions(0.2, 0.3, 0.3)))
+
+
+@in_double
+@every_function
+def test_jax_maps_over_items(mapped_by_jax: dict[str, Any], name: str) -> None:
+    assert_close(mapped_by_jax[name], FUNCTIONS[name](opinions(0.2, 0.3, 0.3)))
 
 
 @every_function
@@ -231,11 +254,19 @@ def test_no_answer_is_nan_inside_torch_compile(name: str) -> None:
     assert np.isnan(u)
 
 
+@pytest.fixture(scope="module")
+def in_single() -> dict[str, Any]:
+    with jax.enable_x64(False):
+        said = opinions(0.2, 0.3, 0.3)
+        single = Opinion(*(jax.numpy.asarray(np.float32(x)) for x in said))
+        return jax.jit(every_result)(check(single))
+
+
 @every_function
-def test_jax_in_single_precision_does_without_warnings(name: str) -> None:
-    single = Opinion(*(jax.numpy.asarray(np.float32(x)) for x in opinions(0.2, 0.3, 0.3)))
-    expected = FUNCTIONS[name](opinions(0.2, 0.3, 0.3))
-    came = jax.jit(FUNCTIONS[name])(check(single))
+def test_jax_in_single_precision_does_without_warnings(
+    in_single: dict[str, Any], name: str
+) -> None:
+    expected, came = FUNCTIONS[name](opinions(0.2, 0.3, 0.3)), in_single[name]
     if isinstance(expected, Opinion):
         expected = Opinion(*map(np.float32, expected))
     assert_close(came, expected if isinstance(expected, Opinion) else np.float32(expected), 1e-5)
