@@ -63,6 +63,7 @@ def bcc(
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
     A = ballots.table(ballots.item, ballots.cell, (N, M * K))
+    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     votes = ballots.by_choice(ballots.weight)
     del ballots
     informed = (np.sum(votes, axis=1) > 0) | (known >= 0)
@@ -73,7 +74,7 @@ def bcc(
 
     def counted(q: Floats) -> tuple[Floats, Floats]:
         """The Dirichlets: of what annotators say (M, K, H), and of how common each kind is (H,)."""
-        return (A.T @ q).reshape(M, K, K * types) + pseudo, 1.0 + np.sum(q[informed], axis=0)
+        return (by_cell @ q).reshape(M, K, K * types) + pseudo, 1.0 + np.sum(q[informed], axis=0)
 
     while iterations < n_iter and not converged:
         alpha, count = counted(q)

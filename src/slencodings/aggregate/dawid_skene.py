@@ -54,6 +54,7 @@ def dawid_skene(
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
     A = ballots.table(ballots.item, ballots.cell, (N, M * K))
+    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     votes = ballots.by_choice(ballots.weight)
     used = ballots.by_cell(ballots.weight)[:, :, None] > 0
     del ballots
@@ -61,7 +62,7 @@ def dawid_skene(
     pseudo = prior_strength * em.expected_answers(K)
 
     def fit(q: Floats) -> Floats:
-        mass = (A.T @ q).reshape(M, K, K) + pseudo
+        mass = (by_cell @ q).reshape(M, K, K) + pseudo
         if prior_strength == 0:
             # Only labels that an annotator used can be impossible by accident.
             mass = np.where(used, np.maximum(mass, em.FLOOR), 0)

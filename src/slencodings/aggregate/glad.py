@@ -82,6 +82,7 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
     (N, M, K), w = ballots.shape, ballots.weight
     item, annotator = ballots.item.astype(np.intp), ballots.annotator.astype(np.intp)
     A = ballots.table(ballots.choice, ballots.annotator, (N * K, M))
+    by_annotator = A.T  # once: to turn a small table takes as long as to multiply it
     # log p(right) - log p(a certain wrong one) = x + log(K - 1)
     log_others = np.log(max(K - 1, 1))
     offset = log_others * ballots.by_choice(w) - np.log(K)
@@ -103,7 +104,7 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
         np.multiply(right, w, out=right)
         wrong = -_dot(w, np.log(e, out=e)) - _dot(w, np.maximum(x, 0, out=e))
         expected = sums_by(item, np.multiply(right, x, out=x), N)
-        able = A.T @ (q * ease[:, None]).ravel()
+        able = by_annotator @ (q * ease[:, None]).ravel()
         able -= sums_by(annotator, np.multiply(right, _take(ease, item, e), out=e), M)
         slope = np.concatenate([able, np.einsum("ik,ik->i", q, chosen) - expected])
         normal = np.sum((unit * z) ** 2) / 2

@@ -159,6 +159,7 @@ def _learn_from_start(
     """From one start; `update` makes behaviour and strategy of what annotators knew and guessed."""
     (A, votes, gold), (behaviour, strategy) = cast, start
     N, K = len(gold), votes.shape[1]
+    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     history: list[float] = []
     while True:
         guess = behaviour[:, :1] * strategy
@@ -172,7 +173,7 @@ def _learn_from_start(
         converged = bool(change < tol * max(np.sum(votes), 1))
         if converged or len(history) > n_iter:
             return _Run(behaviour, strategy, q, history, converged)
-        knew = (A.T @ q.ravel()).reshape(votes.shape) * (know / (guess + know))
+        knew = (by_cell @ q.ravel()).reshape(votes.shape) * (know / (guess + know))
         behaviour, strategy = update(knew, votes - knew)
         if len(history) < n_iter:
             on_step(len(history))
