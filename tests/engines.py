@@ -1,9 +1,9 @@
 """The table engines in turn, a crowd to put into them, and what must come out."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
-import dask.dataframe as dd
 import duckdb
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ class Engine(NamedTuple):
     """Calling it makes a table of columns; `read` makes columns of a table."""
 
     name: str
-    kind: type
+    own: Callable[[], type]
     make: Callable[[Columns], Any]
     read: Callable[[Any], Columns]
     lazy: bool = False
@@ -43,9 +43,19 @@ class Engine(NamedTuple):
     def __call__(self, columns: Columns) -> Any:
         return self.make(columns)
 
+    @property
+    def kind(self) -> type:
+        """The type of its tables."""
+        return self.own()
+
 
 def _from_pandas(table: pd.DataFrame) -> Columns:
     return {name: table[name].tolist() for name in table}
+
+
+def _dask() -> Any:
+    """It takes a second to import, which only its own tests need."""
+    return import_module("dask.dataframe")
 
 
 def _from_duckdb(table: duckdb.DuckDBPyRelation) -> Columns:
@@ -55,41 +65,46 @@ def _from_duckdb(table: duckdb.DuckDBPyRelation) -> Columns:
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("dict", dict, dict, lambda t: {name: x.tolist() for name, x in t.items()}),
-        Engine("pandas", pd.DataFrame, pd.DataFrame, _from_pandas),
+        Engine("dict", lambda: dict, dict, lambda t: {name: x.tolist() for name, x in t.items()}),
+        Engine("pandas", lambda: pd.DataFrame, pd.DataFrame, _from_pandas),
         Engine(
             "pandas-arrow",
-            pd.DataFrame,
+            lambda: pd.DataFrame,
             lambda columns: pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype),
             _from_pandas,
         ),
-        Engine("pyarrow", pa.Table, pa.table, lambda t: t.to_pydict()),
-        Engine("polars", pl.DataFrame, pl.DataFrame, lambda t: t.to_dict(as_series=False)),
+        Engine("pyarrow", lambda: pa.Table, pa.table, lambda t: t.to_pydict()),
+        Engine(
+            "polars",
+            lambda: pl.DataFrame,
+            pl.DataFrame,
+            lambda t: t.to_dict(as_series=False),
+        ),
         Engine(
             "polars-lazy",
-            pl.LazyFrame,
+            lambda: pl.LazyFrame,
             pl.LazyFrame,
             lambda t: t.collect().to_dict(as_series=False),
             lazy=True,
         ),
         Engine(
             "duckdb",
-            duckdb.DuckDBPyRelation,
+            lambda: duckdb.DuckDBPyRelation,
             lambda columns: duckdb.from_arrow(pa.table(columns)),
             _from_duckdb,
             lazy=True,
         ),
         Engine(
             "duckdb-own",
-            duckdb.DuckDBPyRelation,
+            lambda: duckdb.DuckDBPyRelation,
             lambda columns: CONNECTION.from_arrow(pa.table(columns)),
             _from_duckdb,
             lazy=True,
         ),
         Engine(
             "dask",
-            dd.DataFrame,
-            lambda columns: dd.from_pandas(pd.DataFrame(columns), npartitions=3, sort=False),
+            lambda: _dask().DataFrame,
+            lambda columns: _dask().from_pandas(pd.DataFrame(columns), npartitions=3, sort=False),
             lambda t: _from_pandas(t.compute()),
             lazy=True,
             ordered=False,

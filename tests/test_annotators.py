@@ -30,9 +30,14 @@ from slencodings.annotators.intervals import (
 from slencodings.confidence import calibrate
 from slencodings.datasets.rte import rte
 from slencodings.tables.arrays import from_table
-from slencodings.trust import learn_crowd
+from slencodings.trust import count_each, learn_crowd
 
 QUICK = ["agreement", "kappa"]
+
+
+def compared(c, **options):
+    """What peers tell of each other, of which nothing hangs on a crowd that is learned."""
+    return describe_annotators(c, crowd=count_each(c), **options)
 
 
 def skilled(rng, accuracy, *, N=60, per_item=4):
@@ -128,7 +133,7 @@ def test_those_whose_votes_are_scored_decide_what_is_worth_something():
 @given(seeds, st.booleans())
 def test_annotations_and_shared_items_are_counted(rng, soft):
     c = by_chance(rng, soft=soft, R=15)
-    roster = describe_annotators(c, estimates=QUICK, groups=0)
+    roster = compared(c, estimates=QUICK, groups=0)
     pairs = set(zip(c.item.tolist(), c.annotator.tolist(), strict=True))
     for m in range(5):
         shared = {
@@ -177,7 +182,7 @@ def most_confused(c, m):
 @given(seeds, st.booleans())
 def test_the_most_confused_labels_are_the_commonest_disagreement(rng, soft):
     c = by_chance(rng, soft=soft)
-    rows = by_name(describe_annotators(c, estimates=QUICK, groups=0))
+    rows = by_name(compared(c, estimates=QUICK, groups=0))
     for m in range(5):
         differ, total = most_confused(c, m)
         row = rows[m]
@@ -208,8 +213,7 @@ def test_new_names_of_labels_name_the_confused_ones_anew(rng):
     y = np.empty_like(c.y)
     y[:, new] = c.y
     one, two = (
-        by_name(describe_annotators(x, estimates=["agreement"], groups=0))
-        for x in (c, replace(c, y=y))
+        by_name(compared(x, estimates=["agreement"], groups=0)) for x in (c, replace(c, y=y))
     )
     for m in range(5):
         assert one[m]["confused"] == pytest.approx(two[m]["confused"], abs=1e-8)
@@ -305,7 +309,7 @@ def test_the_interval_of_yes_or_no_agreement_is_that_of_jeffreys(n, agreed):
     y = (who == 0) & (item >= agreed)
     names = np.arange(n), np.arange(2), np.arange(2)
     c = Annotations(item, who, y.astype(int), np.zeros(2 * n), *names)
-    row = by_name(describe_annotators(c, estimates=["agreement"]))[0]
+    row = by_name(compared(c, estimates=["agreement"]))[0]
     low, high = beta(agreed + 0.5, n - agreed + 0.5).interval(0.95)
     assert row["agreement_low"] == pytest.approx(0 if agreed == 0 else low, abs=1e-9)
     assert row["agreement_high"] == pytest.approx(1 if agreed == n else high, abs=1e-9)
