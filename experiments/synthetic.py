@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import f1_score
 
 from experiments.rows import Job, Row
 from slencodings import Annotations, Opinion, aggregate, confidence, metrics
@@ -133,10 +132,11 @@ def learned(annotations: Annotations) -> Opinion:
 
 def scores(truth: Floats, prediction: Floats) -> dict[str, float]:
     """F1 (macro and micro), JSD (mean distance) and NES. Of tied labels the first one counts."""
-    y, p = first(truth), first(prediction)
-    labels = np.arange(truth.shape[1])
+    y, p, K = first(truth), first(prediction), truth.shape[1]
+    # As scikit-learn's f1_score, whose checks of what comes took four fifths of the time of all.
+    right, size = np.bincount(y[y == p], minlength=K), np.bincount([*y, *p], minlength=K)
     return {
-        "F1": float(f1_score(y, p, labels=labels, average="macro", zero_division=0)),
+        "F1": float(np.mean(2 * right / np.maximum(size, 1))),
         "F1 micro": float(np.mean(y == p)),
         "JSD": float(np.mean(metrics.jsd(truth, prediction, root=True))),
         "NES": metrics.entropy_similarity(truth, prediction),

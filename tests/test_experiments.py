@@ -3,12 +3,14 @@
 import re
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from matplotlib import pyplot as plt
 from scipy.stats import norm
+from sklearn.metrics import f1_score
 
 import slencodings as sle
 from experiments import figures, operators, synthetic, tables
@@ -42,6 +44,18 @@ def measured():
                         table = found.setdefault(at, np.empty((4, SEEDS, 3)))
                         table[i, seed] = [scores[m] for m in synthetic.METRICS]
     return found
+
+
+def test_f1_is_that_of_scikit_learn_with_labels_that_nobody_has_counted_as_0():
+    rng = np.random.default_rng(0)
+    truth, prediction = rng.dirichlet(np.full(5, 0.3), (2, 12))
+    truth[:, 3:] = prediction[:, 4:] = 0
+    truth, prediction = (x / x.sum(axis=1, keepdims=True) for x in (truth, prediction))
+    y, p = truth.argmax(axis=1), prediction.argmax(axis=1)
+    how: Any = {"average": "macro", "zero_division": 0}
+    expected = f1_score(y, p, labels=np.arange(5), **how)
+    assert synthetic.scores(truth, prediction)["F1"] == pytest.approx(expected, abs=1e-15)
+    assert expected < f1_score(y, p, **how)
 
 
 def mean_and_error(x):
