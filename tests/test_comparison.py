@@ -353,7 +353,7 @@ def test_soft_labels_anonymous_crowds_one_label_and_total_disagreement_have_rows
         assert (found.rows[0]["votes"] == 0) == (case == "one label")
 
 
-def skilled(rng, N=300, M=12):
+def skilled(rng, N=150, M=12):
     """Half of the annotators are right, the others guess."""
     truth = rng.integers(0, 2, N)
     item, annotator = np.divmod(np.arange(N * M), M)

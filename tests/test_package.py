@@ -35,7 +35,7 @@ def rooms(path: Path) -> set[str]:
     """The rooms of ours that a file imports when it runs, wherever in the file it does so."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             node.body = [ast.Pass()]
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -102,7 +102,7 @@ def test_fusing_arrays_loads_no_table_engine():
 
 
 def test_the_heavy_import_test_can_fail():
-    assert "scipy" in loaded_by("import scipy.stats")
+    assert "scipy" in loaded_by("import scipy.special")
 
 
 def test_contributing_has_the_law_of_imports():
