@@ -18,7 +18,7 @@ QUESTIONS |= {"start": start}
 
 def main(words: list[str] | None = None) -> None:
     """Read the command line, measure what is missing, and show what all rows say."""
-    given = _parser().parse_args(words)
+    given = parser().parse_args(words)
     if unknown := [name for name in given.questions if name not in QUESTIONS]:
         raise SystemExit(f"questions are {', '.join(QUESTIONS)}; {', '.join(unknown)} came.")
     path = given.rows or FOLDER / ("full.parquet" if given.full else "quick.parquet")
@@ -43,6 +43,8 @@ def plan(given: argparse.Namespace) -> list[Group]:
     groups = [g for name in given.questions or QUESTIONS for g in QUESTIONS[name].plan(given.full)]
     if given.cases:
         groups = [g for g in groups if any(given.cases in run.case for run in g.runs)]
+    if given.at:
+        groups = [g for g in groups if any(run.rows == given.at for run in g.runs)]
     if given.repeats:
         groups = [g._replace(turns=given.repeats) for g in groups]
     if given.size:
@@ -62,7 +64,8 @@ def _question(part: str) -> str:
     return part.split(",")[0]
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("questions", nargs="*", help=", ".join(QUESTIONS), metavar="question")
     parser.add_argument("--full", action="store_true", help="larger tables, more turns")
@@ -70,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--write", action="store_true", help="tables and figure into docs/")
     parser.add_argument("--repeats", type=_count, help="turns of every case")
     parser.add_argument("--cases", help="only groups with a case whose name has this in it")
+    parser.add_argument("--at", type=_count, help="only groups of so many rows")
     parser.add_argument("--size", type=_count, help="at most so many rows, to see that it works")
     parser.add_argument("--rows", type=Path, help="where rows are kept")
     parser.add_argument("--peers", type=Path, default=peers.FOLDER, help="their environments")

@@ -175,7 +175,7 @@ def keep(
     """Measure the turns whose rows are not there yet, keep all rows, and return them.
 
     Rows count as there if they are of this machine, this Python and these versions. `again`
-    forgets all rows of the cases asked, of whatever size.
+    forgets the rows of the cases asked, of the sizes asked.
 
     Parameters
     ----------
@@ -184,8 +184,8 @@ def keep(
     """
     kept = read(path)
     if again:
-        asked = {(group.question, run.case) for group in groups for run in group.runs}
-        kept = [row for row in kept if (row["question"], row["case"]) not in asked]
+        asked = {(group.question, *run) for group in groups for run in group.runs}
+        kept = [row for row in kept if _key(row)[:-1] not in asked]
     groups = [with_peers(group, peers) for group in groups]
     todo = [(group, turns) for group in groups for turns in _missing(group, kept, peers)]
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from benchmarks import aggregate, crowds, encode, growth, moved, peers, start, tables, train, turns
-from benchmarks.__main__ import QUESTIONS, main
+from benchmarks.__main__ import QUESTIONS, main, parser, plan
 from benchmarks.turns import (
     Comparison,
     Group,
@@ -105,18 +105,20 @@ def test_a_run_that_is_interrupted_goes_on_with_the_turn_that_was_not_whole(tmp_
     assert by_turn(rows, "fast") == {0: 1.0, 1: 5.0}
 
 
-def test_again_forgets_the_cases_that_are_asked_and_no_other(tmp_path, counted):
+def test_again_forgets_the_cases_and_sizes_that_are_asked_and_no_other(tmp_path, counted):
     calls, _ = counted
     path = tmp_path / "r.parquet"
-    other = row("other", question="start")
-    save(path, [other, row("slow"), row("slow", rows=99)])
+    other, larger = row("other", question="start"), row("slow", rows=99)
+    save(path, [other, larger, row("slow", seconds=-1.0), row("slow", turn=7)])
     rows = keep(path, [PAIR], again=True)
     assert other in rows
-    assert {(r["case"], r["rows"]) for r in read(path)} == {
-        ("other", 10),
-        ("fast", 10),
-        ("slow", 10),
+    assert larger in rows
+    assert {(r["case"], r["rows"], r["turn"]) for r in read(path)} == {
+        ("other", 10, 0),
+        ("slow", 99, 0),
+        *((case, 10, turn) for case in ("fast", "slow") for turn in (0, 1)),
     }
+    assert all(seconds > 0 for seconds in by_turn(rows, "slow", rows=10).values())
     keep(path, [PAIR], again=True)
     assert len(calls) == 8
 
@@ -512,6 +514,15 @@ def test_the_figure_of_growth_has_a_curve_for_whatever_was_measured():
 
 
 # The command
+
+
+def test_groups_of_one_size_can_be_asked_and_then_no_other_is_measured():
+    asked = ["encode", "--full", "--cases", "sle encode", "--at"]
+    for size in (encode.USUAL, encode.MOST):
+        groups = plan(parser().parse_args([*asked, str(size)]))
+        assert groups != []
+        assert {run.rows for group in groups for run in group.runs} == {size}
+    assert plan(parser().parse_args([*asked, "7"])) == []
 
 
 def test_the_command_measures_a_small_table_and_then_has_it(capsys, tmp_path, monkeypatch):
