@@ -22,6 +22,8 @@ from slencodings.tables.roles import check_names
 # A prime below 2**31, so that products stay below 2**62, and of which 5 does not divide P - 1:
 # then x -> x**5 modulo P takes every number to another one.
 _P, _A = 2**31 - 1, 1_181_783_497
+# Rows that may be in a sample are kept in memory if they are at most so many times those that are.
+_FEW = 4
 
 
 def sample_items(
@@ -92,31 +94,47 @@ def sample_by_hash(
 ) -> dict[str, Any]:
     """As `sample_items`, about `size` annotations of a DuckDB relation too large to sort by item.
 
-    The lot of an item is its hash, and annotators' items count whether they are shared or not: two
-    passes, without a table of all items or of all pairs. Where few items are shared, more are
-    taken, up to all.
+    The lot of an item is its hash, and annotators' items count whether they are shared or not: no
+    table of all items or of all pairs. Where few items are shared, more are taken, up to all.
     """
     frame, _ = open_table(relation)
     schema = frame.collect_schema()
     frame = frame.with_columns(identifier(schema, item).alias(ITEM)).filter(~nw.col(ITEM).is_null())
-    counts, least = "", "{share}"
     if annotator is not None:
         frame = frame.with_columns(identifier(schema, annotator).alias(ANNOTATOR))
         frame = frame.filter(~nw.col(ANNOTATOR).is_null())
-        counts = f"JOIN (SELECT {ANNOTATOR}, count(*) AS sle_n FROM sle_rows GROUP BY 1) "
-        counts += f"USING ({ANNOTATOR})"
-        least = f"greatest({{share}}, {per_annotator} / sle_n)"
     rows = int(small(frame.select(nw.len().alias("n")))["n"][0])
+    fewest = _fewest_by_one(frame) if annotator is not None and per_annotator else None
+    several = "count(*)" if annotator is None else f"count(DISTINCT {ANNOTATOR})"
     lot = f"hash(CAST({ITEM} AS VARCHAR), {seed}) / {2.0**64:.1f}"
     share = size / max(rows, 1)
     while True:
-        taken = f"SELECT {ITEM} FROM sle_rows {counts} WHERE {lot} < {least.format(share=share)}"
-        query = f"FROM sle_rows WHERE {ITEM} IN ({taken})"
+        most = share if fewest is None else max(share, per_annotator / fewest)
+        query = f"FROM sle_rows WHERE {lot} < {share}"
+        if most > share:
+            # If the few rows that may be taken are kept, all are read and hashed once.
+            kept = "MATERIALIZED" if most <= _FEW * share else "NOT MATERIALIZED"
+            query = (
+                f"WITH sle_few AS {kept} (SELECT *, {lot} AS sle_lot FROM sle_rows "
+                f"WHERE sle_lot < {most}) FROM sle_few WHERE {ITEM} IN (SELECT {ITEM} FROM sle_few "
+                f"JOIN (SELECT {ANNOTATOR}, count(*) AS sle_n FROM sle_rows GROUP BY 1) "
+                f"USING ({ANNOTATOR}) WHERE sle_lot < greatest({share}, {per_annotator} / sle_n))"
+            )
+        query = (
+            f"WITH sle_taken AS MATERIALIZED ({query}) FROM sle_taken WHERE {ITEM} IN "
+            f"(SELECT {ITEM} FROM sle_taken GROUP BY 1 HAVING {several} > 1)"
+        )
         some = nw.from_native(frame.to_native().query("sle_rows", query)).select(*schema.names())
-        found = sample_items(to_arrays(some), item=item, annotator=annotator, share=1, seed=seed)
+        found = to_arrays(some)
         if len(found[item]) >= size / 2 or share >= 1:
             return found
         share *= 4
+
+
+def _fewest_by_one(frame: Frame) -> int | None:
+    """How many rows the least busy annotator has; None where there is nobody."""
+    counts = frame.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
+    return small(counts.select(nw.col("sle_n").min()))["sle_n"][0]
 
 
 def _shared_items(frame: Frame) -> Frame:
