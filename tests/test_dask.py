@@ -62,7 +62,7 @@ def until(true: Callable[[], Any], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it never came about"
-        time.sleep(0.02)
+        time.sleep(0.1)  # What begins is slowed down by each question whether it has.
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,8 @@ def forking() -> Iterator[None]:
     server: Any = forkserver._forkserver
     server._stop()
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        # Not all that workers need is among what Dask itself has imported there.
+        get_mp_context().set_forkserver_preload(["distributed", "dask.dataframe", "dask_process"])
         yield
     server._stop()
 
