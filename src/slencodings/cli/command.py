@@ -10,12 +10,23 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
+from slencodings.choices import Value
 from slencodings.cli import options as o
-from slencodings.cli.help import show_all
+
+VALUES = get_args(Value)
+
+
+def show_all(ctx: typer.Context, wanted: bool) -> None:
+    """Show the help with all options, and end."""
+    if wanted:
+        ctx.meta["help_all"] = True
+        typer.echo(ctx.get_help(), color=ctx.color)
+        raise typer.Exit
+
 
 _HELP_ALL = inspect.Parameter(
     "help_all",
@@ -73,6 +84,21 @@ def parameters(verb: Callable[..., Any]) -> list[inspect.Parameter]:
 def words(text: str | None) -> list[str] | None:
     """Words between commas; one that has a comma itself stands in double quotes."""
     return next(csv.reader([text], skipinitialspace=True)) if text else None
+
+
+def positive(value: float | None) -> float | None:
+    """The number, if it can be a prior weight."""
+    if value is not None and not 0 < value < float("inf"):
+        raise typer.BadParameter(f"a positive number is needed; {value:g} came. 2 is usual.")
+    return value
+
+
+def known_values(text: str) -> str:
+    """The words, if they are all values of opinions."""
+    wrong = [word for word in words(text) or [""] if word not in VALUES]
+    if wrong:
+        raise typer.BadParameter(f"some of {', '.join(VALUES)} are needed; {wrong[0]!r} came.")
+    return text
 
 
 def prices(text: str) -> dict[str, float]:

@@ -1,35 +1,13 @@
-"""The options of `sle encode` and `sle forget`, and what was typed as one value."""
+"""The options of `sle encode` and `sle forget`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import Annotated
 
 import typer
 
-from slencodings.choices import CrowdReading, Engine, FileForm, Missing, Operator, Value
-from slencodings.cli import options as o
-from slencodings.cli.command import words
-
-if TYPE_CHECKING:
-    from slencodings.tables.fuse import Fusing
-    from slencodings.tables.roles import Reading
-
-VALUES = get_args(Value)
-
-
-def _positive(value: float | None) -> float | None:
-    if value is not None and not 0 < value < float("inf"):
-        raise typer.BadParameter(f"a positive number is needed; {value:g} came. 2 is usual.")
-    return value
-
-
-def _known_values(text: str) -> str:
-    wrong = [word for word in words(text) or [""] if word not in VALUES]
-    if wrong:
-        raise typer.BadParameter(f"some of {', '.join(VALUES)} are needed; {wrong[0]!r} came.")
-    return text
-
+from slencodings.choices import CrowdReading, Engine, FileForm, Missing, Operator
+from slencodings.cli.command import VALUES, known_values, positive
 
 Out = Annotated[
     str | None,
@@ -164,7 +142,7 @@ Smoothing = Annotated[
 PriorWeight = Annotated[
     float | None,
     typer.Option(
-        callback=_positive,
+        callback=positive,
         help="Pseudo-counts of a vacuous opinion; matters for evidence and alpha.  [default: "
         "learned, or 2]",
     ),
@@ -180,7 +158,7 @@ InForm = Annotated[
 ]
 Values = Annotated[
     str,
-    typer.Option(metavar="V,...", callback=_known_values, help=f"Any of {', '.join(VALUES)}."),
+    typer.Option(metavar="V,...", callback=known_values, help=f"Any of {', '.join(VALUES)}."),
 ]
 MoreFeatures = Annotated[
     str | None,
@@ -195,58 +173,3 @@ FeatureText = Annotated[
         "--text", metavar="COLUMN", help="With --features, a column of text to learn from."
     ),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Typed:
-    """What was typed after `sle encode`; its fields are the options, in the order of the help."""
-
-    source: o.In
-    target: Out = None
-    into: Into = None
-    again: Again = False
-    by_annotator: ByAnnotator = False
-    table: FromTable = None
-    into_table: IntoTable = None
-    engine: OnEngine = "duckdb"
-    master: Master = None
-    patience: Patience = None
-    memory: Memory = None
-    csv_style: o.Style = "plain"
-    keep: Keep = None
-    partition_by: PartitionBy = None
-    sort: Sort = None
-    reading: Reading
-    pairwise: o.Pairwise = None
-    scores: ScoresOut = None
-    weigh: Weigh = None
-    asked: Asked = "votes"
-    save_crowd: SaveCrowd = None
-    features: MoreFeatures = None
-    feature_item: o.FeatureItem = None
-    feature_text: FeatureText = None
-    encoder: o.TextEncoder = None
-    seed: o.Seed = None
-    smoothing: Smoothing = None
-    prior_weight: PriorWeight = None
-    operator: HowFused = "cumulative"
-    form: InForm = None
-    values: Values = "belief,uncertainty,probability"
-    quiet: o.Quiet = False
-    verbose: o.Verbose = False
-
-    @property
-    def fusing(self) -> Fusing:
-        """How rows are weighed, fused and laid out."""
-        from slencodings.tables.fuse import Fusing
-
-        return Fusing(
-            operator=self.operator,
-            smoothing=self.smoothing,
-            prior_weight=self.prior_weight,
-            values=tuple(dict.fromkeys(words(self.values) or [])),
-            form=self.form,
-            reading=self.asked,
-            weigh=self.weigh,
-            seed=self.seed or 0,
-        )

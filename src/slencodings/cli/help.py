@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import typer
 from typer.core import TyperCommand
 
 from slencodings.cli.options import reading
@@ -108,11 +107,3 @@ class Grouped(TyperCommand):
             with formatter.section("Examples"):
                 for line in examples:
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
-
-
-def show_all(ctx: typer.Context, wanted: bool) -> None:
-    """Show the help with all options, and end."""
-    if wanted:
-        ctx.meta["help_all"] = True
-        typer.echo(ctx.get_help(), color=ctx.color)
-        raise typer.Exit
