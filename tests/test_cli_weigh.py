@@ -123,7 +123,7 @@ def test_what_was_learned_is_in_the_metadata_with_its_seed(sle: Sle):
 def test_of_a_large_crowd_only_a_little_is_in_the_metadata(
     sle: Sle, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("slencodings.files.weigh._MOST_WRITTEN", 35)
+    monkeypatch.setattr("slencodings.files.forms._MOST_WRITTEN", 35)
     assert sle("crowd.csv", "-o", "out.csv").code == 0
     about = json.loads(Path("out.csv.meta.json").read_text())
     assert about["crowd"]["annotators"] == 4

@@ -93,7 +93,8 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         from slencodings.annotations import counted
         from slencodings.files.crowd import read_crowd
         from slencodings.files.pairs import read_pairs
-        from slencodings.files.write import check_rows_target, write_rows
+        from slencodings.files.places import check_rows_target
+        from slencodings.files.write import write_rows
 
         output = None if "output" in names else given.pop("output")
         style = given.pop("csv_style", "plain")

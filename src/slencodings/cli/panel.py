@@ -35,7 +35,7 @@ def panel(
     model adds, how many effective votes they have, whether one may stand in for a person, and
     beside how many people they help.
     """
-    from slencodings.files.write import check_rows_target
+    from slencodings.files.places import check_rows_target
     from slencodings.panel import describe_panel
     from slencodings.panel.text import advice, head, tables
 

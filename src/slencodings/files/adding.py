@@ -9,11 +9,10 @@ from pathlib import Path
 
 from slencodings import __version__
 from slencodings.files import store as kept_evidence
-from slencodings.files.forms import lay_out
+from slencodings.files.forms import about_crowd, lay_out
 from slencodings.files.job import Job, check_finite, read_job
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, check_additive, open_store
-from slencodings.files.weigh import about_crowd
 from slencodings.files.write import (
     WRITERS,
     writing,

@@ -19,15 +19,6 @@ ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 PART = 16 * 2**20
 
 
-def is_address(name: str) -> bool:
-    """Whether a name is that of an object elsewhere.
-
-    >>> is_address("s3://labels/out.parquet"), is_address("out.parquet")
-    (True, False)
-    """
-    return bool(ADDRESS.match(name))
-
-
 def file_system(address: str) -> Any:
     """What fsspec reaches the address with."""
     scheme = address.split("://", 1)[0].lower()

@@ -18,9 +18,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slencodings.choices import CsvStyle
+from slencodings.files.forms import how_written
 from slencodings.files.in_place import fuse_in_place
-from slencodings.files.weigh import choose_weighing, how_written
-from slencodings.files.write import check_target, disk_errors, literal, quote, workspace, writing
+from slencodings.files.places import check_target
+from slencodings.files.weigh import choose_weighing
+from slencodings.files.write import disk_errors, literal, quote, workspace, writing
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading, choose_columns, nearest

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
 
 import narwhals as nw
 import numpy as np
@@ -20,27 +19,17 @@ import numpy as np
 from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
-from slencodings.files import store as kept_evidence
 from slencodings.files.adding import add_to_store, fuse_store
-from slencodings.files.beside import BESIDE
-from slencodings.files.bucket import check_object, is_address, upload
+from slencodings.files.bucket import ADDRESS, upload
 from slencodings.files.duckdb import plain_errors, watch
-from slencodings.files.forms import carry, lay_out
+from slencodings.files.forms import about_rows, carry, how_written, lay_out, note_open
 from slencodings.files.job import Also, Input, Job, check_finite, read_job
-from slencodings.files.locate import is_store, locate, read_tool
-from slencodings.files.lost import note_open
+from slencodings.files.locate import locate, read_tool
+from slencodings.files.places import Places, check_places
 from slencodings.files.scan import Relation, Step
 from slencodings.files.store import alone
-from slencodings.files.weigh import about_rows, choose_weighing, how_written
-from slencodings.files.write import (
-    check_folder,
-    check_place,
-    check_target,
-    disk_errors,
-    workspace,
-    writing,
-    writing_parts,
-)
+from slencodings.files.weigh import choose_weighing
+from slencodings.files.write import disk_errors, workspace, writing, writing_parts
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.engines import ITEM, LABEL
@@ -98,17 +87,21 @@ def encode_file(
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
     places = Places(target, into, save_crowd, partition_by)
-    writer = _check_places(places, source, csv_style)
+    writer = check_places(places, source, csv_style)
     if partition_by:
         reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
     with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
         if into is not None:
             held.enter_context(alone(Path(into)))
         found = locate(connection, source, folder)
-        new = _first_place(places, found.files, folder)
+        check_places(places, found.files, csv_style)  # A pattern may stand for an output, too.
         found, reading = read_tool(found, reading, folder, say)
-        kept = len(found.files) == 1 and found.local and is_store(connection, Path(*found.files))
-        if sort is False and (kept or into is not None or partition_by):
+        new, elsewhere = None if target is None else Path(target), None
+        if target == "-" or ADDRESS.match(target or ""):
+            # Written here first: standard output would show half of what then fails.
+            elsewhere, new = target, folder / "output" / Path(str(target)).name
+            new.parent.mkdir()
+        if sort is False and (found.store or into is not None or partition_by):
             raise ValueError(
                 "parts, and what is in a store, are written in the order of items; sort=False "
                 "came. Leave it out."
@@ -120,7 +113,7 @@ def encode_file(
             )
             if into is not None:
                 return add_to_store(job, Path(into), again, by_annotator)
-            if kept:
+            if found.store:
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
                 return fuse_store(job, Path(copy))
@@ -128,8 +121,8 @@ def encode_file(
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
-        if target is not None and new is not None:
-            _hand_over(new, target)
+        if new is not None and elsewhere is not None:
+            _hand_over(new, elsewhere)
     if target is not None:
         say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     if save_crowd is not None:
@@ -137,65 +130,14 @@ def encode_file(
     return about
 
 
-class Places(NamedTuple):
-    """Where what is made goes: opinions, evidence that is kept, the crowd, and by what to part."""
-
-    target: str | None
-    into: str | None
-    crowd: str | None
-    parts: Sequence[str]
-
-
-def _check_places(places: Places, source: str | Sequence[str], style: CsvStyle) -> str:
-    """How opinions are written, or an error before any work is done."""
-    target, into, crowd, parts = places
-    if target is None and into is None:
-        raise ValueError(
-            "an output is needed, for opinions or for evidence to add to; neither came. "
-            "Pass a target, or into='store.parquet'."
-        )
-    writer, stores = "", [] if into is None else [into]
-    remote = target is not None and is_address(target)
-    if parts:
-        _check_parts(target, into, style)
-        writer = check_folder(str(target), source)
-    elif target is not None:
-        writer = check_target(target, source, *stores, style=style)
-    if remote:
-        check_object(str(target), [source] if isinstance(source, str) else source)
-    if into is not None:
-        kept_evidence.check_place_of_store(into, source)
-    if crowd is not None:
-        outputs = [target, f"{target}{BESIDE}"] if target else []
-        check_place(crowd, source, *stores, *outputs)
-    return writer
-
-
-def _first_place(places: Places, files: Sequence[str], folder: Path) -> Path | None:
-    """Where opinions are written first: in the folder for scratch, unless they can be renamed.
-
-    What is read is not replaced: a pattern may stand for an output, too.
-    """
-    target = places.target
-    for output in (places.into, None if places.parts else target, places.crowd):
-        if output not in (None, "-"):
-            (check_object if is_address(output) else check_place)(output, files)
-    if target == "-":
-        return folder / "output.csv"  # Standard output would show half of what then fails.
-    if target is None or not is_address(target):
-        return None if target is None else Path(target)
-    (folder / "upload").mkdir()
-    return folder / "upload" / PurePosixPath(target).name
-
-
 def _hand_over(new: Path, target: str) -> None:
     """Bring what was written to where it is to be."""
-    if is_address(target):
+    if target != "-":
         upload(sorted(new.parent.iterdir(), key=lambda file: file == new), target)
-    if target == "-":
-        with new.open("rb") as written:
-            shutil.copyfileobj(written, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        return
+    with new.open("rb") as written:
+        shutil.copyfileobj(written, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 def _fuse(job: Job, save_crowd: str | None) -> About:
@@ -234,22 +176,6 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     with writing(*place, in_order=in_order) as count:
         about["written"] = count
     return about
-
-
-def _check_parts(target: str | None, into: str | None, style: CsvStyle) -> None:
-    """Refuse what cannot be a folder of parts."""
-    if target is None:
-        raise ValueError("parts need a folder to be in; none came. Name it: target='folder'.")
-    if into is not None:
-        raise ValueError(
-            f"a store has no columns to part opinions by; into={into!r} came with `partition_by`. "
-            "Leave one of them out."
-        )
-    if style != "plain":
-        raise ValueError(
-            f"csv_style={style!r} is for one file; `partition_by` writes a folder of many. "
-            "Leave one of them out."
-        )
 
 
 def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]:

@@ -1,4 +1,7 @@
-"""Opinions in the forms that other libraries train on, and with what goes with their items."""
+"""Opinions in the forms that other libraries train on, with what goes with them.
+
+That is columns of their items, and how they were made: in plain values, and in words.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,27 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import counted
 from slencodings.choices import FileForm, Value, check_word
-from slencodings.tables.fuse import About, Fusing, fuse_rows
+from slencodings.tables.fuse import About, Fusing, describe, fuse_rows
+from slencodings.trust.stored import crowd_to_dict
 
 if TYPE_CHECKING:
     from slencodings.files.scan import Relation
+    from slencodings.files.weigh import Weighing
     from slencodings.opinion import Opinion
     from slencodings.progress import Say
     from slencodings.tables.roles import Reading
     from slencodings.tables.rows import Rows
+    from slencodings.trust.crowd import Crowd
 
 MOST_WIDE_LABELS = 20
+# Items with more uncertainty than this have next to no evidence; in so many rows they are counted.
+OPEN, MOST_ROWS = 0.9, 1_000_000
+# So many numbers of a crowd are written with opinions; larger ones only in short.
+_MOST_WRITTEN = 10_000
+_ASKED = {
+    "votes": "probability that the next person says it",
+    "truth": "probability that it is true",
+}
 
 
 class WeightedRows(NamedTuple):
@@ -139,3 +153,46 @@ def carry(opinions: Relation, crowd: Relation, reading: Reading, say: Say) -> Re
     on = f"{quote(opinions.columns[0])} = sle_item"
     joined = opinions.set_alias("sle_o").join(firsts.set_alias("sle_k"), on, how="left")
     return joined.project(", ".join(map(quote, [*lead, *kept, *rest])))
+
+
+def note_open(opinions: Relation, rows: int, say: Say) -> None:
+    """Tell how many items have next to no evidence."""
+    from slencodings.files.write import quote
+
+    if "uncertainty" not in opinions.columns or rows > MOST_ROWS:
+        return
+    item = quote(opinions.columns[0])
+    found = opinions.aggregate(f"count(DISTINCT {item}) FILTER (uncertainty > {OPEN})")
+    if n := found.fetchall()[0][0]:
+        items = counted(n, "item")
+        say("note", f"{items} with next to no evidence: uncertainty above {OPEN:g}")
+
+
+def about_rows(rows: Rows, reading: Reading, weighing: Weighing, seed: int) -> About:
+    """How rows were read and weighed, in plain values."""
+    about: About = {"columns": reading.columns}
+    if reading.confidence is not None:
+        as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
+        scale: Any = reading.confidence_scale or (0, 1)
+        ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
+        about["confidence_scale"] = "as stated" if as_stated else ends
+    about |= {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
+    about["weigh"] = weighing.how
+    return about | ({} if rows.crowd is None else about_crowd(rows.crowd, weighing.how, seed))
+
+
+def about_crowd(crowd: Crowd, weigh: str, seed: int) -> About:
+    """What was learned and how, for what is kept with opinions."""
+    size = len(crowd.annotators) * (1 if crowd.model is None else len(crowd.labels) ** 2)
+    known = crowd_to_dict(crowd) if size <= _MOST_WRITTEN else describe(crowd)
+    learned = {"seed": seed} if weigh == "learned" else {}
+    return {"weigh": weigh, **learned, "crowd": known}
+
+
+def how_written(about: About) -> str:
+    """How opinions were made and what they mean, in words."""
+    if "reading" not in about:
+        return f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
+    weights = {"learned": "learned weights"}.get(about["weigh"], f"weights of {about['weigh']}")
+    weights = weights if about["crowd"]["losses"] else "one count each"
+    return f"{about['form']}: {_ASKED[about['reading']]}, {weights}"

@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from slencodings import __version__
-from slencodings.files.forms import usual_form
-from slencodings.files.weigh import Weighing, about_rows
+from slencodings.files.forms import about_rows, usual_form
+from slencodings.files.job import tell
+from slencodings.files.weigh import Weighing
 from slencodings.progress import Say
 from slencodings.tables.checks import Check, check_now
 from slencodings.tables.engines import About, Frame
 from slencodings.tables.fuse import Fusing, fuse_rows
 from slencodings.tables.labels import typed_labels
 from slencodings.tables.roles import Reading
-from slencodings.tables.rows import Rows, read_rows, tell
+from slencodings.tables.rows import Rows, read_rows
 from slencodings.trust.learn_from_table import learn_from_table
 
 

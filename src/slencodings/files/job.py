@@ -1,26 +1,26 @@
-"""What is to be done with files of annotations, and what of them is read and learned for it."""
+"""What is to be done with files of annotations; what of them is read, learned and told for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted, plainly
 from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
-from slencodings.files.lost import note_lost
 from slencodings.files.scan import Relation, Step, quote, read
 from slencodings.files.store import Store
 from slencodings.files.weigh import Weighing
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
+from slencodings.tables.engines import some
 from slencodings.tables.fuse import Fusing
-from slencodings.tables.roles import Reading
-from slencodings.tables.rows import Rows, note_repeated, read_rows, tell
+from slencodings.tables.roles import NUMBERS, Reading, columns_of
+from slencodings.tables.rows import Rows, note_repeated, read_rows
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
 
@@ -144,6 +144,56 @@ def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
     learned = calibrate(from_table(crowd, **columns, confidence_scale=None, missing=absent))
     say("learned", f"what stated confidence is worth:\n{learned}")
     return learned
+
+
+def note_lost(crowd: Relation, reading: Reading, *, stated: bool, say: Say) -> None:
+    """Tell how many annotations are dropped, and how many are at the end of a scale that is 0.
+
+    `stated` : whether confidence is taken at its word.
+    """
+    labelled = f"{quote(columns_of(reading.label)[0])} IS NOT NULL"
+    numbers = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
+    absent = [f"({quote(n)} IS NULL OR isnan({quote(n)}::DOUBLE))" for n in numbers]
+    needed = numbers
+    if reading.annotator is not None:
+        absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*numbers, "annotator"]
+    if reading.missing == "drop" and absent:
+        lost = _count(crowd, f"{labelled} AND ({' OR '.join(absent)})")
+        if lost:
+            rows = counted(lost, "row")
+            say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
+    if stated and (end := _end(reading)):
+        column, value, shown = end
+        if none := _count(crowd, f"{labelled} AND {quote(column)} = {value!r}"):
+            say("note", f"{counted(none, 'annotation')} at {shown}, which counts for nothing")
+
+
+def _count(crowd: Relation, condition: str) -> int:
+    return crowd.aggregate(f"count_if({condition})").fetchall()[0][0]
+
+
+def _end(reading: Reading) -> tuple[str, float, str] | None:
+    """The column, the value and the words of what is no confidence at all."""
+    if isinstance(reading.uncertainty, str):
+        return reading.uncertainty, 1.0, f"{reading.uncertainty!r} 1"
+    scale: Any = (0, 1) if reading.confidence_scale is None else reading.confidence_scale
+    if not isinstance(reading.confidence, str) or not isinstance(scale, tuple | list):
+        return None  # What was learned of a scale has no such end.
+    low, high = (float(end) for end in cast("tuple[float, float]", scale))
+    return (
+        reading.confidence,
+        low,
+        f"{reading.confidence!r} {low:g}, the low end of {low:g}-{high:g}",
+    )
+
+
+def tell(rows: Rows, name: str, files: int, say: Say) -> None:
+    """Tell how much was read."""
+    several = f"{files:,} files, " if files > 1 else ""
+    how_many = f"{counted(rows.counts['rows'], 'row')}, {counted(len(rows.labels), 'label')}"
+    say("read", f"{name}: {several}{how_many}: {some(rows.labels, plainly)}")
+    if n := rows.counts["unlabelled"]:
+        say("note", f"{counted(n, 'row')} without a label; their items are kept")
 
 
 def check_finite(job: Job, smoothing: float | None) -> None:

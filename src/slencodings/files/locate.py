@@ -51,6 +51,7 @@ class Source(NamedTuple):
     empty : how many files have nothing in them, and are not among `files`
     root : the one file or folder of this machine that was named, if it was one
     known : columns that nobody need be told of when they are not used
+    store : whether it is a store of evidence, and not annotations
     """
 
     name: str
@@ -60,6 +61,7 @@ class Source(NamedTuple):
     empty: int = 0
     root: str | None = None
     known: tuple[str, ...] = ()
+    store: bool = False
 
 
 def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> Source:
@@ -73,7 +75,9 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
     if remote:
         files = [file for name in names for file in _addresses(connection, name)]
     elif len(names) == 1 and not _is_many(names[0]):
-        return _one(names[0], folder)
+        path = _one(names[0], folder)
+        store = is_store(connection, path)
+        return Source(path.name, [str(path)], root=str(path), store=store)
     else:
         files = [str(path) for name in names for path in _paths(name)]
     files = list(dict.fromkeys(files))
@@ -85,7 +89,8 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
     called = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
     folders = any("=" in part for file in filled for part in _below(names, file))
     root = names[0] if len(names) == 1 and Path(names[0]).is_dir() else None
-    return Source(called, filled, not remote, folders, len(files) - len(filled), root)
+    store = not remote and len(filled) == 1 and is_store(connection, Path(filled[0]))
+    return Source(called, filled, not remote, folders, len(files) - len(filled), root, store=store)
 
 
 def converted(source: Source, reading: Reading, folder: Path, say: Say) -> Source:
@@ -204,7 +209,8 @@ def _is_many(name: str) -> bool:
     return Path(name).is_dir() or (bool(glob.has_magic(name)) and not Path(name).exists())
 
 
-def _one(name: str, folder: Path) -> Source:
+def _one(name: str, folder: Path) -> Path:
+    """A file that has something in it, copied if it can be read but once."""
     path = Path(name)
     if name == "-" or (path.exists() and not path.is_file()):
         copy = folder / "stdin"
@@ -217,7 +223,7 @@ def _one(name: str, folder: Path) -> Source:
     _check_there(path)
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name} is empty; at least a header and one row are needed.")
-    return Source(path.name, [str(path)], root=str(path))
+    return path
 
 
 def _check_there(path: Path) -> None:

@@ -11,9 +11,10 @@ from slencodings.annotations import by_annotators, counted
 from slencodings.choices import CsvStyle
 from slencodings.files.duckdb import plain_errors
 from slencodings.files.locate import converted, locate
+from slencodings.files.places import check_rows_target
 from slencodings.files.preferences import preference_rows, score_rows
 from slencodings.files.scan import scan
-from slencodings.files.write import check_rows_target, disk_errors, workspace, write_rows
+from slencodings.files.write import disk_errors, workspace, write_rows
 from slencodings.kinds.pairs import Pairs
 from slencodings.progress import Say
 from slencodings.tables.pairs import pairs_from_table

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from slencodings.annotations import counted
+from slencodings.files.forms import how_written
 from slencodings.files.hadoop import (
     common_format,
     exists,
@@ -28,7 +29,7 @@ from slencodings.files.hadoop import (
 )
 from slencodings.files.in_place import fuse_in_place
 from slencodings.files.spark_checks import Later
-from slencodings.files.weigh import choose_weighing, how_written
+from slencodings.files.weigh import choose_weighing
 from slencodings.progress import Say
 from slencodings.tables.engines import some
 from slencodings.tables.fuse import About, Fusing

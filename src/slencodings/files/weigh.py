@@ -6,18 +6,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from slencodings.progress import Say
-from slencodings.tables.fuse import About, Fusing, describe
+from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import Reading
-from slencodings.tables.rows import Rows
 from slencodings.trust.crowd import Crowd
-from slencodings.trust.stored import crowd_to_dict, load_crowd
-
-# So many numbers of a crowd are written with opinions; larger ones only in short.
-_MOST_WRITTEN = 10_000
-_ASKED = {
-    "votes": "probability that the next person says it",
-    "truth": "probability that it is true",
-}
+from slencodings.trust.stored import load_crowd
 
 
 class Weighing(NamedTuple):
@@ -69,33 +61,3 @@ def _is_number(spec: Any) -> bool:
     with suppress(TypeError, ValueError):
         return bool(float(spec) == float(spec))
     return False
-
-
-def about_rows(rows: Rows, reading: Reading, weighing: Weighing, seed: int) -> About:
-    """How rows were read and weighed, in plain values."""
-    about: About = {"columns": reading.columns}
-    if reading.confidence is not None:
-        as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
-        scale: Any = reading.confidence_scale or (0, 1)
-        ends: Any = scale.to_rows() if hasattr(scale, "to_rows") else list(scale)
-        about["confidence_scale"] = "as stated" if as_stated else ends
-    about |= {"missing": reading.missing, "duplicates": reading.duplicates, **rows.counts}
-    about["weigh"] = weighing.how
-    return about | ({} if rows.crowd is None else about_crowd(rows.crowd, weighing.how, seed))
-
-
-def about_crowd(crowd: Crowd, weigh: str, seed: int) -> About:
-    """What was learned and how, for what is kept with opinions."""
-    size = len(crowd.annotators) * (1 if crowd.model is None else len(crowd.labels) ** 2)
-    known = crowd_to_dict(crowd) if size <= _MOST_WRITTEN else describe(crowd)
-    learned = {"seed": seed} if weigh == "learned" else {}
-    return {"weigh": weigh, **learned, "crowd": known}
-
-
-def how_written(about: About) -> str:
-    """How opinions were made and what they mean, in words."""
-    if "reading" not in about:
-        return f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
-    weights = {"learned": "learned weights"}.get(about["weigh"], f"weights of {about['weigh']}")
-    weights = weights if about["crowd"]["losses"] else "one count each"
-    return f"{about['form']}: {_ASKED[about['reading']]}, {weights}"

@@ -1,4 +1,4 @@
-"""What is written, all of it or nothing: where it may be, scratch, and files that take their place.
+"""What is written, all of it or nothing: scratch, and files that take their place.
 
 Scratch is gone at the end, or with the next run where its owner was killed. It is locked as long
 as it is in use. The lock of a process ends with it, however it ends, so scratch that can be locked
@@ -15,7 +15,6 @@ import math
 import os
 import platform
 import re
-import shlex
 import shutil
 import sys
 import tempfile
@@ -30,7 +29,7 @@ import duckdb
 
 from slencodings.choices import CsvStyle
 from slencodings.files.beside import ABOUT, BESIDE
-from slencodings.files.excel import check_workbook, write_csv, write_workbook
+from slencodings.files.excel import write_csv, write_workbook
 
 try:
     import fcntl
@@ -58,87 +57,6 @@ _WHAT_NOW = (
     "Free some space, choose another place, or set TMPDIR for scratch files."
 )
 _FAILED_WRITE = re.compile(r'Could not write file \\?"(.*?)\\?": ([^"]+)')
-
-
-def check_target(
-    target: str, source: str | Sequence[str], *others: str, style: CsvStyle = "plain"
-) -> str:
-    """How to write the target, or an error before any work is done."""
-    if target == "-":
-        check_style(style, "standard output")
-        return WRITERS[".csv"]
-    path = Path(target)
-    if path.is_dir():
-        raise IsADirectoryError(
-            f"the output must be a file; {target!r} is a folder. "
-            f"Name a file in it: {shlex.quote(str(path / 'targets.parquet'))}"
-        )
-    packed = path.suffix.lower() == ".gz"
-    suffix = (Path(path.stem).suffix if packed else path.suffix).lower()
-    if suffix not in WRITERS or (packed and suffix in (".parquet", ".xlsx")):
-        raise ValueError(
-            f"the name of the output chooses its format: {', '.join(WRITERS)} (also with .gz, "
-            f"except Parquet and .xlsx); {path.name!r} came."
-        )
-    check_style(style, path.suffix.lower())
-    if suffix == ".xlsx":
-        check_workbook()
-    if "://" not in target:  # Whether an object can be there is asked elsewhere.
-        check_place(target, source, *others)
-    return style if style != "plain" else WRITERS[suffix] + ", COMPRESSION gzip" * packed
-
-
-def check_folder(target: str, source: str | Sequence[str]) -> str:
-    """How to write the files of a folder that is not there yet, or an error before any work."""
-    path = Path(target)
-    suffix = path.suffix.lower() or ".parquet"
-    if target == "-" or suffix not in WRITERS or suffix == ".xlsx":
-        kinds = ", ".join(kind for kind in WRITERS if kind != ".xlsx")
-        raise ValueError(
-            "parts go into a folder, whose name may choose the format of its files: "
-            f"{kinds}, or Parquet without an ending; {target!r} came."
-        )
-    if path.is_file() or (path.is_dir() and any(path.iterdir())):
-        raise FileExistsError(
-            f"the output must not be there yet; {target!r} is. Remove it, or name another."
-        )
-    if not path.is_dir():
-        check_place(target, source)
-    return WRITERS[suffix]
-
-
-def check_style(style: CsvStyle, kind: str) -> None:
-    """Refuse a style of CSV for what is none."""
-    if style != "plain" and kind != ".csv":
-        raise ValueError(f"csv_style={style!r} is for a file that ends in .csv; {kind} came.")
-
-
-def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
-    """Refuse a place where no file can be written, or that of an input or another output."""
-    path = Path(target)
-    if "://" in target:
-        raise ValueError(
-            f"the output must be on this machine; {target!r} is not. Name a file here, and copy it "
-            "there afterwards."
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"the output needs a folder that is there; {str(path.parent)!r} is not. "
-            f"Make it first: mkdir -p {shlex.quote(str(path.parent))}"
-        )
-    if path.is_dir():
-        raise IsADirectoryError(f"the output must be a file; {target!r} is a folder. Name another.")
-    inputs = [source] if isinstance(source, str) else list(source)
-    for other in [*inputs, *others]:
-        if path == Path(other) or (path.exists() and Path(other).exists() and path.samefile(other)):
-            what = "its own input" if other in inputs else "the other output"
-            raise ValueError(f"the output must not replace {what} {other!r}. Name another.")
-    try:
-        tempfile.TemporaryFile(dir=path.parent).close()
-    except OSError as error:
-        raise PermissionError(
-            f"the output {target!r} cannot be written: {error.strerror}. Choose another place."
-        ) from error
 
 
 @contextmanager
@@ -407,22 +325,6 @@ def _remove(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
-
-
-def check_rows_target(target: str, source: str | Sequence[str], style: CsvStyle = "plain") -> None:
-    """Refuse a name for rows that says no format, before any work is done."""
-    kind = Path(target).suffix.lower()
-    check_style(style, "standard output" if target == "-" else kind)
-    if target == "-":
-        return
-    if kind not in (".csv", ".tsv", ".json", ".jsonl", ".xlsx"):
-        raise ValueError(
-            "the name of the output chooses its format: .csv, .tsv, .json, .jsonl or .xlsx; "
-            f"{Path(target).name!r} came."
-        )
-    if kind == ".xlsx":
-        check_workbook()
-    check_place(target, source)
 
 
 def write_rows(rows: Sequence[Row], target: str, about: Row, style: CsvStyle = "plain") -> None:

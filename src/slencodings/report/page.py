@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slencodings.files.write import check_place, replacing
+from slencodings.files.places import check_place
+from slencodings.files.write import replacing
 from slencodings.report.pairs import render_pairs, summarise_pairs
 from slencodings.report.render import chart_library, render
 from slencodings.report.summarise import summarise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
-from slencodings.annotations import counted, plainly
+from slencodings.annotations import counted
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import engines
 from slencodings.tables.checks import Check, check_now, flaws_of
@@ -261,12 +261,3 @@ def _more_than_once(repeated: Frame) -> int:
     """How many rows repeat an earlier one."""
     (count,) = engines.small(repeated.select((nw.col("sle_n") - 1).sum().alias("n")))["n"]
     return int(count or 0)
-
-
-def tell(rows: Rows, name: str, files: int, say: Callable[[str, str], None]) -> None:
-    """Tell how much was read."""
-    several = f"{files:,} files, " if files > 1 else ""
-    how_many = f"{counted(rows.counts['rows'], 'row')}, {counted(len(rows.labels), 'label')}"
-    say("read", f"{name}: {several}{how_many}: {engines.some(rows.labels, plainly)}")
-    if n := rows.counts["unlabelled"]:
-        say("note", f"{counted(n, 'row')} without a label; their items are kept")

@@ -15,7 +15,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from slencodings.files.write import check_place, replacing
+from slencodings.files.places import check_place
+from slencodings.files.write import replacing
 from slencodings.torch.training import Checkpoint
 
 

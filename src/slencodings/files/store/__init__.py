@@ -20,7 +20,7 @@ annotators can be forgotten.
 
 from slencodings.files.store.batches import check_new, check_roles, describe_batch, with_batch
 from slencodings.files.store.labels import known_labels
-from slencodings.files.store.opening import alone, check_place_of_store, open_store
+from slencodings.files.store.opening import alone, open_store
 from slencodings.files.store.settings import check_additive, check_annotators, weighing_of
 from slencodings.files.store.sums import add, as_rows, by_annotator, read_sums
 from slencodings.files.store.value import Store
@@ -34,7 +34,6 @@ __all__ = [
     "check_additive",
     "check_annotators",
     "check_new",
-    "check_place_of_store",
     "check_roles",
     "describe_batch",
     "known_labels",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,31 +12,12 @@ from typing import Any
 import duckdb
 
 from slencodings import __version__
-from slencodings.files.bucket import is_address
 from slencodings.files.duckdb import brief
 from slencodings.files.locate import Connection, metadata
 from slencodings.files.store.labels import KINDS, kind_of
 from slencodings.files.store.sums import read_sums
 from slencodings.files.store.value import BY_ANNOTATOR, KIND, Store
-from slencodings.files.write import check_place
 from slencodings.trust.stored import crowd_from_dict
-
-
-def check_place_of_store(store: str, source: str | Sequence[str]) -> None:
-    """Refuse a place where no store can be, before any work is done."""
-    if Path(store).suffix.lower() != ".parquet":
-        raise ValueError(
-            f"a store is a Parquet file; {Path(store).name!r} came. Name it store.parquet."
-        )
-    if is_address(store):
-        # Of two who add at once, the one who is first to write would be lost.
-        here = Path(store).name
-        raise ValueError(
-            f"a store is locked while it is added to, which objects elsewhere cannot be; {store!r} "
-            f"came. Copy it here, add to it with into={here!r}, and copy it back, one after the "
-            "other."
-        )
-    check_place(store, source)
 
 
 @contextmanager
