@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, cast
@@ -277,6 +277,11 @@ def plainly(name: Any) -> str:
     """
     text = str(name)
     return repr(text) if "," in text or text != text.strip() or not text else text
+
+
+def some(names: Sequence[Any], show: Callable[[Any], str] = repr) -> str:
+    """The first few of many names."""
+    return ", ".join(map(show, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
 def by_annotators(n: int | None) -> str:

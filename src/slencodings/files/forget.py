@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from slencodings.annotations import some
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, alone, open_store, read_sums
 from slencodings.files.write import WRITERS, disk_errors, literal, workspace, writing
 from slencodings.progress import Say
-from slencodings.tables.engines import some
 from slencodings.tables.roles import nearest
 
 

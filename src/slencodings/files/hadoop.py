@@ -15,12 +15,12 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from slencodings.annotations import counted
+from slencodings.annotations import counted, some
 from slencodings.files.beside import ABOUT, tells_about_others
 from slencodings.files.heads import header
 from slencodings.files.scan import NO_NUMBER, common_types, number_columns
 from slencodings.progress import Say
-from slencodings.tables.engines import About, some
+from slencodings.tables.engines import About
 from slencodings.tables.roles import Reading, choose_columns
 
 SUFFIXES = {

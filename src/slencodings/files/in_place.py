@@ -12,9 +12,9 @@ from slencodings.files.job import tell
 from slencodings.files.weigh import Weighing
 from slencodings.progress import Say
 from slencodings.tables.checks import Check, check_now
+from slencodings.tables.columns import typed_labels
 from slencodings.tables.engines import About, Frame
 from slencodings.tables.fuse import Fusing, fuse_rows
-from slencodings.tables.labels import typed_labels
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import Rows, read_rows
 from slencodings.trust.learn_from_table import learn_from_table

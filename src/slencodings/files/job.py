@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted, plainly
+from slencodings.annotations import Annotations, counted, plainly, some
 from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
 from slencodings.files.scan import Relation, Step, quote, read
@@ -17,7 +17,6 @@ from slencodings.files.store import Store
 from slencodings.files.weigh import Weighing
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
-from slencodings.tables.engines import some
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows, note_repeated, read_rows

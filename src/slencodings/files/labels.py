@@ -11,11 +11,10 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import duckdb
 
-from slencodings.annotations import plainly
+from slencodings.annotations import plainly, some
 from slencodings.files.exports.fields import SEPARATORS, split_cell
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
-from slencodings.tables.engines import some
 from slencodings.tables.roles import find_columns, listed
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation

@@ -28,7 +28,7 @@ from slencodings.files.labels import (
 from slencodings.files.locate import Connection, Source, is_store
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
-from slencodings.tables.labels import typed_labels
+from slencodings.tables.columns import typed_labels
 from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns, listed
 
 Relation: TypeAlias = duckdb.DuckDBPyRelation
@@ -256,8 +256,8 @@ def _as_number(name: str) -> str:
 
 def _is_word(name: str) -> str:
     """Whether text that is no number says more than that there is none."""
-    text, none = quote(name), ", ".join(map(literal, NO_NUMBER))
-    return f"({text} IS NOT NULL AND lower(trim({text})) NOT IN ({none}))"
+    text = quote(name)
+    return f"({text} IS NOT NULL AND lower(trim({text})) NOT IN {NO_NUMBER})"
 
 
 def typed(

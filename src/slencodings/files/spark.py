@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any
 
-from slencodings.annotations import counted
+from slencodings.annotations import counted, some
 from slencodings.files.forms import how_written
 from slencodings.files.hadoop import (
     common_format,
@@ -31,7 +31,6 @@ from slencodings.files.in_place import fuse_in_place
 from slencodings.files.spark_checks import Later
 from slencodings.files.weigh import choose_weighing
 from slencodings.progress import Say
-from slencodings.tables.engines import some
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading
 

@@ -14,6 +14,7 @@ from slencodings.annotations import Annotations, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Opinion
 from slencodings.tables.codes import at_its_word, read_codes
+from slencodings.tables.columns import unchanged
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -90,7 +91,7 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     if (plain := read_codes(table, reading)) is not None:
         return plain
     scale, annotator = reading.confidence_scale, reading.annotator
-    as_stated = replace(reading, confidence_scale=_as_stated) if scale is None else reading
+    as_stated = replace(reading, confidence_scale=unchanged) if scale is None else reading
     rows = read_rows(_in_memory(table), as_stated, ordered=True)
     said = probability(0) if rows.soft else LABEL
     frame, items = _coded(rows.frame, ITEM, "sle_i")
@@ -136,10 +137,6 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         reliability=None if reading.reliability is None else sorted_rows[RELIABILITY].astype(float),
         ordered=reading.ordered,
     )
-
-
-def _as_stated(confidence: Any) -> Any:
-    return confidence
 
 
 def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:

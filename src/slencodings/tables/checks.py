@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
 
-from slencodings.annotations import counted
+from slencodings.annotations import counted, some
 from slencodings.choices import Missing
-from slencodings.tables import columns as col
 from slencodings.tables import engines
+from slencodings.tables.columns import Answers, Number
 from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, ROW, Frame
-from slencodings.tables.labels import Answers
 from slencodings.tables.roles import Reading
 
 # Probabilities written with six digits still count as summing to one.
@@ -49,18 +48,14 @@ class Flaw(NamedTuple):
 
 
 def flaws_of(
-    reading: Reading, answers: Answers, numbers: list[col.Number], *, learned: bool
+    reading: Reading, answers: Answers, numbers: list[Number], *, learned: bool
 ) -> list[Flaw]:
     """All that may be wrong with a row."""
     label, labels, first, missing = reading.label, answers.labels, answers.names[0], reading.missing
     K = len(labels or ())
     return [
         *id_flaws(str(reading.item), reading.annotator, first, missing),
-        *(
-            soft_flaws(label, K)
-            if answers.soft
-            else label_flaws(label, labels, learned=learned, named=reading.named)
-        ),
+        *(soft_flaws(label, K) if answers.soft else label_flaws(reading, labels, learned=learned)),
         *([] if reading.base_rate is None else prior_flaws(reading.base_rate, K)),
         *(flaw for value in numbers for flaw in number_flaws(value, first, missing)),
     ]
@@ -85,16 +80,15 @@ def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> 
     return [nameless, anonymous]
 
 
-def label_flaws(
-    label: Any, labels: Sequence[Any] | None, *, learned: bool, named: str = "labels"
-) -> list[Flaw]:
+def label_flaws(reading: Reading, labels: Sequence[Any] | None, *, learned: bool) -> list[Flaw]:
     """A label that is not among those given, or those that a crowd was learned for."""
     if labels is None:
         return []
+    label, named = reading.label, reading.named
     needed = f"column {label!r} must hold one of {named}={list(labels)!r}"
     what_to_do = f"Add what is missing to {named}, or leave {named} out to take all there are."
     if learned:
-        known = engines.some(labels)
+        known = some(labels)
         needed = f"column {label!r} must hold labels that the crowd was learned for, {known}"
         what_to_do = "Learn from annotations that have them, or leave these rows out."
     unknown = ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null()
@@ -150,7 +144,7 @@ def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
     ]
 
 
-def number_flaws(value: col.Number, first: str, missing: Missing) -> list[Flaw]:
+def number_flaws(value: Number, first: str, missing: Missing) -> list[Flaw]:
     """A number out of its range, or missing unless that is allowed."""
     by_annotator = isinstance(value.spec, Mapping)
     if not (by_annotator or isinstance(value.spec, str)):

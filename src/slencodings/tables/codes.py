@@ -20,7 +20,6 @@ from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
 from slencodings.tables import columns as col
 from slencodings.tables.engines import as_column, unmasked
-from slencodings.tables.labels import natural
 from slencodings.tables.roles import Reading, twins
 
 # The places of values among the sorted distinct ones, -1 where there is none; and those.
@@ -51,10 +50,9 @@ def read_codes(table: Any, reading: Reading) -> Annotations | None:
     if reading.annotator is not None:
         who = _codes(_at(columns[reading.annotator], answered))
     scale = reading.confidence_scale
-    as_stated = replace(reading, confidence_scale=_unchanged) if scale is None else reading
-    value, to_uncertainty = col.stated(as_stated)
-    stated = _numbers(columns, value, answered, len(y))
-    reliability = _numbers(columns, col.reliability(reading.reliability), answered, len(y))
+    as_stated = replace(reading, confidence_scale=col.unchanged) if scale is None else reading
+    (doubt, to_uncertainty), trust = col.stated(as_stated), col.reliability(reading.reliability)
+    stated, reliability = (_numbers(columns, x, answered, len(y)) for x in (doubt, trust))
     if who is None or np.min(who[0]) < 0 or stated is None or reliability is None:
         return None
     if reading.confidence is not None and scale is None:
@@ -76,10 +74,6 @@ def at_its_word(stated: Floats) -> Floats:
     """The uncertainty of confidence whose scale nobody named: none, unless all is in [0, 1]."""
     literal = np.all((stated >= 0) & (stated <= 1))
     return 1 - stated if literal else np.zeros(len(stated))
-
-
-def _unchanged(confidence: Any) -> Any:
-    return confidence
 
 
 def _simple(reading: Reading) -> bool:
@@ -140,7 +134,7 @@ def _label_codes(column: Any) -> _Coded | None:
         return None
     y, names = coded
     found = names.tolist()
-    place = {label: k for k, label in enumerate(sorted(found, key=natural(found)))}
+    place = {label: k for k, label in enumerate(sorted(found, key=col.natural(found)))}
     codes = np.asarray([*(place[label] for label in found), -1], dtype=np.intp)
     return codes[y], np.asarray(list(place), dtype=object if isinstance(found[0], str) else None)
 
@@ -216,10 +210,8 @@ def _numbers(
 ) -> Floats | None:
     """What a column says of the annotations, or a number of all; None if it must be checked."""
     if not isinstance(value.spec, str):
-        if not isinstance(value.spec, Real):
-            return None
-        col.check_range(value, value.spec)
-        return np.full(rows, float(value.spec))
+        sound = isinstance(value.spec, Real) and value.low <= float(value.spec) <= value.high
+        return np.full(rows, float(value.spec)) if sound else None
     column = columns[value.spec]
     if _kind(column) not in ("i", "u", "f"):
         return None

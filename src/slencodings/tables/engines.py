@@ -381,8 +381,3 @@ def numbered(frame: Frame) -> Frame | None:
     if frame.implementation.is_duckdb():
         return nw.from_native(frame.to_native().project(f"*, row_number() OVER () - 1 AS {ROW}"))
     return None
-
-
-def some(names: Sequence[Any], show: Callable[[Any], str] = repr) -> str:
-    """The first few of many names."""
-    return ", ".join(map(show, names[:10])) + (", ..." if len(names) > 10 else "")

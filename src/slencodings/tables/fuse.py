@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import narwhals as nw
 
-from slencodings.annotations import check_smoothing, shared_base_rate
+from slencodings.annotations import check_smoothing, shared_base_rate, some
 from slencodings.choices import (
     CrowdReading,
     Duplicates,
@@ -28,7 +28,7 @@ from slencodings.choices import (
 from slencodings.tables import learned, sums
 from slencodings.tables.checks import Flaw, refuse_flaws
 from slencodings.tables.columns import Number, identifier, number
-from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table, some
+from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table
 from slencodings.tables.rows import Reading, Rows, read_rows
 from slencodings.tables.sums import CERTAIN, COUNT, Plan
 from slencodings.tables.weights import LIKELIHOOD, WORTH
@@ -261,7 +261,7 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
             f"the item column needs a name of its own in the long form; {rows.item!r} came. "
             "Rename it, for example to 'item'."
         )
-    room = learned if _through_truth(plan, form) else sums
+    room = learned if plan.through_truth(form) else sums
     make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
     return make[form](rows, plan), {
         "operator": plan.operator,
@@ -276,21 +276,13 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
     }
 
 
-def _through_truth(plan: Plan, form: str) -> bool:
-    """Whether more than the worth of votes is to be added up, or votes say more than a label."""
-    if plan.crowd is None or form == "evidence":
-        return plan.crowd is not None and plan.crowd.model is not None
-    through_truth = plan.crowd.model is not None and plan.crowd.through_truth > 0
-    return plan.truth or through_truth or plan.crowd.votes_say_more
-
-
 def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
     """What rows say to the cumulative operator, added up, and the smoothing that was taken.
 
     Sums of different annotations are merged by adding them up; `fuse_rows` fuses them.
     """
     plan = _plan(rows, fusing)
-    room = learned if _through_truth(plan, "evidence") else sums
+    room = learned if plan.through_truth("evidence") else sums
     return room.evidence(rows, plan), plan.smoothing
 
 

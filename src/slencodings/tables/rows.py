@@ -6,17 +6,28 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import narwhals as nw
 
-from slencodings.annotations import counted
+from slencodings.annotations import counted, some
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import engines
 from slencodings.tables.checks import Check, check_now, flaws_of
-from slencodings.tables.columns import as_stated, numbers_of, selected
+from slencodings.tables.columns import (
+    Number,
+    answers_of,
+    as_stated,
+    check_range,
+    identifier,
+    misfits,
+    number,
+    numbers_of,
+    prior_columns,
+    settled,
+)
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -28,7 +39,6 @@ from slencodings.tables.engines import (
     UNCERTAINTY,
     Frame,
 )
-from slencodings.tables.labels import answers_of, prior_columns, settled
 from slencodings.tables.roles import Reading
 
 if TYPE_CHECKING:
@@ -86,27 +96,31 @@ def read_rows(
     if crowd is not None:
         _check_crowd(reading, crowd)
     frame, give_back = engines.open_table(table, reading.wanted)
-    numbers, to_uncertainty = numbers_of(reading, crowd)
+    schema, annotator = frame.collect_schema(), reading.annotator
     answers = answers_of(frame, reading, crowd)
     priors = prior_columns(frame, reading.base_rate, answers.labels)
-    unchecked = selected(frame, reading, [*answers.columns, *priors], numbers, ordered)
+    numbers, to_uncertainty = numbers_of(reading, crowd)
+    mappings = [value for value in numbers if isinstance(value.spec, Mapping)]
+    unchecked = frame.select(
+        identifier(schema, str(reading.item)).alias(ITEM),
+        *([] if annotator is None else [identifier(schema, annotator).alias(ANNOTATOR)]),
+        *answers.columns,
+        *priors,
+        *(number(schema, value) for value in numbers if value not in mappings),
+    )
+    if ordered or reading.duplicates in ("first", "last"):
+        unchecked = _in_order(unchecked)
+    if mappings:
+        unchecked = _looked_up(unchecked, schema, mappings, annotator)
     flaws = flaws_of(reading, answers, numbers, learned=crowd is not None)
     frame, counts = check(unchecked, flaws, answers.names[0])
     frame, labels = settled(frame, answers, reading, counts.get("rows"), unchecked)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
-    return Rows(
-        _once_each(frame, answers.names, reading),
-        labels,
-        str(reading.item),
-        counts,
-        answers.soft,
-        bool(priors),
-        give_back,
-        crowd,
-        averaged=reading.duplicates == "average",
-    )
+    frame, item = _once_each(frame, answers.names, reading), str(reading.item)
+    rows = Rows(frame, labels, item, counts, answers.soft, bool(priors), give_back, crowd)
+    return rows._replace(averaged=reading.duplicates == "average")
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:
@@ -125,7 +139,7 @@ def _check_crowd(reading: Reading, crowd: Crowd) -> None:
             "`crowd` knows what confidence is worth; a map from it came as `confidence_scale` too. "
             "Leave it out, or name the ends: confidence_scale=(1, 5)."
         )
-    levels = engines.some([f"{level:g}" for level in crowd.levels], str)
+    levels = some([f"{level:g}" for level in crowd.levels], str)
     if levels and reading.uncertainty is None and reading.confidence is None:
         raise ValueError(
             f"this crowd was learned with confidence, at levels {levels}; none came. Pass "
@@ -136,6 +150,45 @@ def _check_crowd(reading: Reading, crowd: Crowd) -> None:
             f"this crowd was learned with stated confidence, at levels {levels}; `uncertainty` "
             "came. Pass what was stated: confidence='COLUMN'."
         )
+
+
+def _in_order(frame: Frame) -> Frame:
+    with_rows = engines.numbered(frame)
+    if with_rows is None:
+        raise ValueError(
+            "duplicates='first' and 'last' need rows in an order, which "
+            f"{frame.implementation.name.lower()} does not keep. Sort and drop them there, or pass "
+            "duplicates='all' or duplicates='error'."
+        )
+    return with_rows
+
+
+def _looked_up(
+    frame: Frame, schema: nw.Schema, mappings: list[Number], annotator: str | None
+) -> Frame:
+    """The frame with what mappings know of each annotator."""
+    if ROW not in frame.collect_schema().names():
+        # Looking up need not keep the order of rows.
+        frame = engines.numbered(frame) or frame
+    for value in mappings:
+        _check_mapping(schema, value, annotator)
+        frame = engines.look_up(frame, ANNOTATOR, value.spec, value.column)
+    return frame
+
+
+def _check_mapping(schema: nw.Schema, value: Number, annotator: str | None) -> None:
+    if annotator is None:
+        raise ValueError(
+            f"`{value.name}` by annotator needs to know who annotated; no annotator column came. "
+            "Pass annotator='COLUMN'."
+        )
+    if wrong := misfits(schema[annotator], list(value.spec)):
+        raise ValueError(
+            f"`{value.name}` must know annotators as column {annotator!r} does, by "
+            f"{schema[annotator]}; {wrong[0]!r} came. Change the mapping or the column."
+        )
+    for name, given in value.spec.items():
+        check_range(value, given, f" for {name!r}")
 
 
 def _names(spec: Any) -> Any:

@@ -34,6 +34,7 @@ import narwhals as nw
 
 from slencodings.annotations import in_steps
 from slencodings.choices import Operator, Value
+from slencodings.tables.columns import MOST_COLUMNS
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -51,7 +52,6 @@ from slencodings.tables.engines import (
     stacked,
     with_totals,
 )
-from slencodings.tables.labels import MOST_COLUMNS
 from slencodings.tables.roles import twins
 from slencodings.tables.rows import Rows, with_sum_of_source
 from slencodings.tables.weights import WORTH, add_worth
@@ -90,6 +90,13 @@ class Plan(NamedTuple):
     def added(self) -> list[str]:
         """What rows bring besides their labels."""
         return [WORTH] + [CERTAIN] * self.certain + [UNIT] * self.mean
+
+    def through_truth(self, form: str) -> bool:
+        """Whether more than the worth of votes is added up, or votes say more than a label."""
+        if self.crowd is None or form == "evidence":
+            return self.crowd is not None and self.crowd.model is not None
+        through_truth = self.crowd.model is not None and self.crowd.through_truth > 0
+        return self.truth or through_truth or self.crowd.votes_say_more
 
 
 def wide(rows: Rows, plan: Plan) -> Frame:

@@ -12,8 +12,8 @@ import numpy as np
 
 from slencodings.annotations import by_annotators, counted
 from slencodings.tables.arrays import read_annotations
+from slencodings.tables.columns import found_labels, label_column
 from slencodings.tables.engines import LABEL, is_database, is_spark, open_table, small, to_arrays
-from slencodings.tables.labels import found_labels, label_column
 from slencodings.tables.roles import Reading
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS, count_each, learn_crowd

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import Any
 
+from slencodings.annotations import some
 from slencodings.files.scan import Relation, quote
 from slencodings.files.store.value import Store
-from slencodings.tables.engines import some
-from slencodings.tables.labels import natural
+from slencodings.tables.columns import natural
 
 KINDS: dict[str, type | UnionType] = {"text": str, "truth values": bool, "numbers": int | float}
 
