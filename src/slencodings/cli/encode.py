@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -322,9 +322,13 @@ def forget(
         take_out(store, annotator, say)
 
 
+def _run(**given: Any) -> None:
+    encode(Typed(**given))
+
+
 command = as_command(
     encode,
-    lambda **typed: encode(Typed(**typed)),
+    _run,
     parameters(Typed),
     learned=True,
     confidence_scale=e.Scale,

@@ -126,5 +126,5 @@ def _all_labels(frame: nw.LazyFrame[Any], reading: Reading) -> Any:
     schema = frame.collect_schema()
     if isinstance(schema[label], nw.List | nw.Array):
         return None
-    column, _ = label_column(schema, label, None)
+    column, _ = label_column(schema, label, None, reading)
     return found_labels(frame.select(column.alias(LABEL)), label, None)
