@@ -13,7 +13,9 @@ from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 from slencodings.cli.terminal import echo, show
 
 if TYPE_CHECKING:
+    from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
+    from slencodings.trust.weighed import Weighed
 
 
 @on_a_crowd
@@ -113,6 +115,18 @@ def reliability(
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
 
 
+def _weigh(read: Read, crowd: Crowd, seed: int | None) -> Weighed:
+    """What the annotations of a crowd are worth: by their reliability, or learned."""
+    from slencodings.trust import weigh
+
+    return weigh(
+        crowd.annotations,
+        scored=crowd.scored,
+        seed=seed or 0,
+        progress=lambda done, total: read.progress("learning", done, total, ""),
+    )
+
+
 @on_a_crowd
 def groups(
     read: Read,
@@ -128,15 +142,9 @@ def groups(
     for each item and two groups, those first whose opinions conflict most.
     """
     from slencodings.annotators import compare_groups
-    from slencodings.trust import weigh
 
     crowd = read(scored=scored, group=group)
-    weighed = weigh(
-        crowd.annotations,
-        scored=crowd.scored,
-        seed=seed or 0,
-        progress=lambda done, total: read.progress("learning", done, total, ""),
-    )
+    weighed = _weigh(read, crowd, seed)
     found = compare_groups(crowd.annotations, crowd.group or [], crowd=weighed.crowd)
     rows = found.to_rows()
     about: Row = {
@@ -192,7 +200,6 @@ def triage(
     """
     from slencodings.triage import triage as sorted_out
     from slencodings.triage import triage_pairs
-    from slencodings.trust import weigh
 
     settings: Any = {
         "budget": budget,
@@ -209,12 +216,7 @@ def triage(
         found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
     else:
         crowd = read(scored=scored)
-        weighed = weigh(
-            crowd.annotations,
-            scored=crowd.scored,
-            seed=seed or 0,
-            progress=lambda done, total: read.progress("learning", done, total, ""),
-        )
+        weighed = _weigh(read, crowd, seed)
         if weighed.source == "alike":
             alike = "no item has two annotations to learn from; each annotation is one count"
             read.say("note", alike)

@@ -3,34 +3,69 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slencodings.choices import Objective, Weighed
 from slencodings.cli import options as o
-from slencodings.cli import train_options as t
 from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 
 if TYPE_CHECKING:
     from slencodings.evaluation.scores import Scores
+
+Features = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="What the model sees: .npz with `item` and `X`; or CSV, TSV, Parquet or JSONL with a "
+        "column for the item and numbers in all others.",
+    ),
+]
+Text = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="A column of text to learn from, not numbers.")
+]
+Model = Annotated[str, typer.Option(metavar="FILE", help="The trained model, .safetensors.")]
+Predictions = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Write the model's opinion of each item, as .csv or .json."),
+]
+WhatLoss = Annotated[Objective, typer.Option(help="What to minimise.")]
+Epochs = Annotated[
+    int,
+    typer.Option(min=1, help="Passes over the items at most; it ends where held-out votes say so."),
+]
+Rounds = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="More than 1: networks that have not seen an item help to say what is true of it, as "
+        "long as held-out votes are predicted better.",
+    ),
+]
+Held = Annotated[float, typer.Option(min=0, max=0.99, help="Share of items held out to score.")]
+WeighTargets = Annotated[
+    Weighed,
+    typer.Option(help="What annotations are worth in the targets: learned, or as stated."),
+]
 
 
 @on_a_crowd
 def train(
     read: Read,
     *,
-    features: t.Features,
-    model: t.Model,
+    features: Features,
+    model: Model,
     feature_item: o.FeatureItem = None,
-    text: t.Text = None,
+    text: Text = None,
     encoder: o.TextEncoder = None,
-    predictions: t.Predictions = None,
+    predictions: Predictions = None,
     gold: o.Gold = None,
-    weigh: t.WeighTargets = "learned",
-    objective: t.WhatLoss = "reverse_kl",
-    epochs: t.Epochs = 100,
-    rounds: t.Rounds = 1,
-    test: t.Held = 0.2,
+    weigh: WeighTargets = "learned",
+    objective: WhatLoss = "reverse_kl",
+    epochs: Epochs = 100,
+    rounds: Rounds = 1,
+    test: Held = 0.2,
     seed: o.Seed = None,
 ) -> Found:
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
@@ -50,16 +85,13 @@ def train(
     )
     if not there.all():
         read.say("note", f"{counted(int((~there).sum()), 'item')} without features left out")
-    to_opinions = objective in ("reverse_kl", "forward_kl")
     # As stated, the reliability of each annotation counts.
+    to_opinions = objective in ("reverse_kl", "forward_kl")
     given = "learned" if weigh == "learned" and to_opinions else None
-    if a.reliability is not None and not to_opinions:
-        read.say("note", f"{objective} learns from plain votes; reliability is not used")
-    elif a.reliability is not None and given:
-        read.say(
-            "note",
-            "reliability is not used: what annotators are worth is learned; --weigh stated uses it",
-        )
+    if a.reliability is not None and (given or not to_opinions):
+        why = "what annotators are worth is learned; --weigh stated uses it"
+        plain = f"{objective} learns from plain votes; reliability is not used"
+        read.say("note", f"reliability is not used: {why}" if to_opinions else plain)
     trained = models.train(
         a, X, there, test=test, gold=crowd.truth, sets=crowd.sets, seed=seed or 0,
         objective=objective, max_epochs=epochs, reliability=given, rounds=rounds,
@@ -69,10 +101,8 @@ def train(
     trained.model.save(model)
     read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
     if rounds > 1:
-        found = trained.model.rounds_
-        read.say(
-            "note", f"round {found.chosen} of {len(found.losses)} predicts held-out votes best"
-        )
+        chosen, losses = trained.model.rounds_.chosen, trained.model.rounds_.losses
+        read.say("note", f"round {chosen} of {len(losses)} predicts held-out votes best")
     if predictions is not None:
         names, unseen = a.items[there].tolist(), trained.unseen[there]
         write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
@@ -88,12 +118,12 @@ def train(
 def evaluate(
     read: Read,
     *,
-    features: t.Features,
-    model: t.Model,
+    features: Features,
+    model: Model,
     feature_item: o.FeatureItem = None,
-    text: t.Text = None,
+    text: Text = None,
     encoder: o.TextEncoder = None,
-    predictions: t.Predictions = None,
+    predictions: Predictions = None,
     gold: o.Gold = None,
 ) -> Found:
     """Score a trained model's opinions against a crowd it has not seen, and against gold."""

@@ -14,6 +14,8 @@ from slencodings.files.crowd_columns import (
     Columns,
     fields_of_items,
     groups_of_annotators,
+    lacks_some,
+    read_sources,
     sets_of_questions,
     times_of,
 )
@@ -23,7 +25,6 @@ from slencodings.files.gold import read_gold
 from slencodings.files.locate import QUESTION, locate, read_tool
 from slencodings.files.scan import Relation, Step, quote, read, scan
 from slencodings.files.scored import choose_scored
-from slencodings.files.sources import lacks_some, read_sources
 from slencodings.files.times import find_time
 from slencodings.files.write import disk_errors, workspace
 from slencodings.opinion import Codes, Floats

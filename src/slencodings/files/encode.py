@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,11 +88,9 @@ def encode_file(
     reading, fusing = reading or Reading(), fusing or Fusing()
     places = Places(target, into, save_crowd, partition_by)
     writer = check_places(places, source, csv_style)
-    if partition_by:
-        reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
-    with disk_errors(), workspace(memory) as (connection, folder), ExitStack() as held:
-        if into is not None:
-            held.enter_context(alone(Path(into)))
+    reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
+    lock = nullcontext() if into is None else alone(Path(into))
+    with disk_errors(), workspace(memory) as (connection, folder), lock:
         found = locate(connection, source, folder)
         check_places(places, found.files, csv_style)  # A pattern may stand for an output, too.
         found, reading = read_tool(found, reading, folder, say)

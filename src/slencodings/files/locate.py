@@ -109,24 +109,9 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     With it comes the reading of what is left to say: rows have columns of our own names.
     """
     source = converted(source, reading, folder, say)
-    format, question = reading.format, reading.question
-    tool = format if format in exports.FORMATS else None
-    if reading.multi is not None:
-        if tool not in (None, "several"):
-            raise ValueError(
-                f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
-                "tells itself where people may choose several. Leave one of them out."
-            )
-        if reading.labels is not None:
-            raise ValueError(
-                f"with `multi` each label is a yes or no; {reading.named}={list(reading.labels)!r} "
-                f"came too. Leave `{reading.named}` out."
-            )
-        tool = "several"
-    elif format is None and source.root is not None:
-        tool = exports.recognise(source.root)
+    tool = _tool(source, reading)
     if tool is None:
-        if question is not None:
+        if reading.question is not None:
             raise ValueError(
                 f"a question is for what annotation tools export; {source.name} is none. "
                 "Leave it out, or name the tool: format='label-studio'."
@@ -151,6 +136,26 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     if _named(reading.confidence) and "confidence" in export.columns:
         ours = replace(ours, confidence=None)
     return Source(source.name, [str(path)], known=(QUESTION,)), ours
+
+
+def _tool(source: Source, reading: Reading) -> str | None:
+    """The tool that exported a file, or how its table is laid out, where it is not long."""
+    tool = reading.format if reading.format in exports.FORMATS else None
+    if reading.multi is not None:
+        if tool not in (None, "several"):
+            raise ValueError(
+                f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
+                "tells itself where people may choose several. Leave one of them out."
+            )
+        if reading.labels is not None:
+            raise ValueError(
+                f"with `multi` each label is a yes or no; {reading.named}={list(reading.labels)!r} "
+                f"came too. Leave `{reading.named}` out."
+            )
+        return "several"
+    if reading.format is None and source.root is not None:
+        return exports.recognise(source.root)
+    return tool
 
 
 def _asked(tool: str, reading: Reading) -> dict[str, Any]:

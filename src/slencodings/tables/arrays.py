@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, shared_base_rate
 from slencodings.choices import Duplicates, Missing
-from slencodings.opinion import Opinion
+from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.tables.codes import at_its_word, read_codes
 from slencodings.tables.columns import unchanged
 from slencodings.tables.engines import (
@@ -93,9 +93,8 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     scale, annotator = reading.confidence_scale, reading.annotator
     as_stated = replace(reading, confidence_scale=unchanged) if scale is None else reading
     rows = read_rows(_in_memory(table), as_stated, ordered=True)
-    said = probability(0) if rows.soft else LABEL
     frame, items = _coded(rows.frame, ITEM, "sle_i")
-    spoken = frame.filter(~nw.col(said).is_null())
+    spoken = frame.filter(~nw.col(rows.answer).is_null())
     annotators = np.asarray(["anonymous"], dtype=object)
     if annotator is not None:
         spoken, annotators = _coded(spoken, ANNOTATOR, "sle_m")
@@ -104,31 +103,26 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         spoken = look_up(spoken, LABEL, place, "sle_y")
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
     codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
-    arrays = to_arrays(spoken.select(ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY))
-    order = np.argsort(arrays[ROW])
-    sorted_rows = {name: values[order] for name, values in arrays.items()}
+    sorted_rows = _in_order(spoken.select(ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY))
     if any(np.isnan(sorted_rows[c].astype(float)).any() for c in ("sle_i", y[0])):
         raise ValueError(
             "a lazy table must give the same rows each time it is read; this one does not, as a "
             "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
         )
-    who = np.zeros(len(order), dtype=np.intp)
+    who = np.zeros(len(sorted_rows[ROW]), dtype=np.intp)
     if annotator is not None:
-        nobody = len(annotators)
-        who = np.nan_to_num(sorted_rows["sle_m"].astype(float), nan=nobody).astype(np.intp)
-        if (who == nobody).any():
-            annotators = np.asarray([*annotators, None], dtype=object)
+        who, annotators = _with_nobody(sorted_rows["sle_m"].astype(float), annotators)
     u, stated = sorted_rows[UNCERTAINTY].astype(float), None
     if reading.confidence is not None:
         stated = _trusted(sorted_rows[STATED].astype(float), scale)
         if scale is None:
             u = at_its_word(stated)
+    said = np.stack([sorted_rows[c] for c in y], axis=-1)
+    said = said if rows.soft else said[:, 0].astype(np.intp)
     return Annotations(
         item=sorted_rows["sle_i"].astype(np.intp),
         annotator=who,
-        y=np.stack([sorted_rows[c] for c in y], axis=-1)
-        if rows.soft
-        else sorted_rows["sle_y"].astype(np.intp),
+        y=said,
         uncertainty=u,
         items=items,
         annotators=annotators,
@@ -137,6 +131,20 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         reliability=None if reading.reliability is None else sorted_rows[RELIABILITY].astype(float),
         ordered=reading.ordered,
     )
+
+
+def _in_order(frame: Frame) -> dict[str, Any]:
+    """All of a frame as arrays, in the order of its rows."""
+    arrays = to_arrays(frame)
+    order = np.argsort(arrays[ROW])
+    return {name: values[order] for name, values in arrays.items()}
+
+
+def _with_nobody(codes: Floats, names: Any) -> tuple[Codes, Any]:
+    """Codes of annotators, and their names; who gave none is one more, called None."""
+    nobody = len(names)
+    who = np.nan_to_num(codes, nan=nobody).astype(np.intp)
+    return who, np.asarray([*names, None], dtype=object) if (who == nobody).any() else names
 
 
 def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:

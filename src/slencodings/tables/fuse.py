@@ -235,6 +235,24 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
     form = fusing.form or "wide"
     check_word("form", form, Form)
     plan = _plan(rows, fusing)
+    _check_form(rows, plan, form)
+    room = learned if plan.through_truth(form) else sums
+    make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
+    return make[form](rows, plan), {
+        "operator": plan.operator,
+        "smoothing": plan.smoothing,
+        "prior_weight": plan.prior_weight,
+        "base_rate": "by row" if rows.priors else plan.base_rate,
+        "labels": plan.labels,
+        "form": form,
+        **(
+            {} if rows.crowd is None else {"reading": fusing.reading, "crowd": describe(rows.crowd)}
+        ),
+    }
+
+
+def _check_form(rows: Rows, plan: Plan, form: str) -> None:
+    """Refuse forms and operators that rows of such a kind cannot have."""
     if plan.operator != "cumulative" and (rows.priors or form == "evidence"):
         raise ValueError(
             "`base_rate` by row and form='evidence' are for the cumulative operator, whose "
@@ -261,19 +279,6 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
             f"the item column needs a name of its own in the long form; {rows.item!r} came. "
             "Rename it, for example to 'item'."
         )
-    room = learned if plan.through_truth(form) else sums
-    make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
-    return make[form](rows, plan), {
-        "operator": plan.operator,
-        "smoothing": plan.smoothing,
-        "prior_weight": plan.prior_weight,
-        "base_rate": "by row" if rows.priors else plan.base_rate,
-        "labels": plan.labels,
-        "form": form,
-        **(
-            {} if rows.crowd is None else {"reading": fusing.reading, "crowd": describe(rows.crowd)}
-        ),
-    }
 
 
 def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:

@@ -170,12 +170,9 @@ def tabulate(
         columns["time"] = [row.answer.time for row in rows]
     if any(row.question is not None for row in rows):
         columns["question"] = [row.question for row in rows]
-    others = dict.fromkeys(name for row in rows for name in row.answer.beside or ())
-    columns |= {
-        name: [(row.answer.beside or {}).get(name) for row in rows]
-        for name in others
-        if name not in columns
-    }
+    beside = [row.answer.beside or {} for row in rows]
+    for other in dict.fromkeys(name for found in beside for name in found if name not in columns):
+        columns[other] = [found.get(other) for found in beside]
     return export(tool, columns, notes, who)
 
 

@@ -55,14 +55,7 @@ def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) 
             raise ValueError(
                 f"{where} is no task of Label Studio: it has no data, but {list(task)}."
             )
-        project = task.get("project")
-        if isinstance(project, str | int):
-            projects.setdefault(project, where)
-        if len(projects) > 1:
-            both = " and ".join(f"{p!r} ({at})" for p, at in projects.items())
-            raise ValueError(
-                f"an export must hold one project; {both} came. Export each to its own file."
-            )
+        _check_project(task.get("project"), where, projects)
         data = object_in(task, "data", where)
         if item is not None and item not in data:
             raise ValueError(
@@ -90,6 +83,17 @@ def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) 
                 )
             seen[number] = where
             yield from _results(annotation, (where, len(seen)), name, where)
+
+
+def _check_project(project: object, where: str, projects: dict[str | int, str]) -> None:
+    """Refuse a second project; `projects` are those so far, each with where it was first."""
+    if isinstance(project, str | int):
+        projects.setdefault(project, where)
+    if len(projects) > 1:
+        both = " and ".join(f"{p!r} ({at})" for p, at in projects.items())
+        raise ValueError(
+            f"an export must hold one project; {both} came. Export each to its own file."
+        )
 
 
 def _results(annotation: Object, key: tuple[str, int], item: Name, where: str) -> Iterator[Answer]:
