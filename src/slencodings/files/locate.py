@@ -108,8 +108,13 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
 
     With it comes the reading of what is left to say: rows have columns of our own names.
     """
+    tool = reading.format if reading.format in exports.FORMATS else None
+    if reading.multi is not None:
+        _check_several(tool, reading)
+        tool = "several"
     source = converted(source, reading, folder, say)
-    tool = _tool(source, reading)
+    if tool is None and reading.format is None and source.root is not None:
+        tool = exports.recognise(source.root)
     if tool is None:
         if reading.question is not None:
             raise ValueError(
@@ -138,24 +143,18 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
     return Source(source.name, [str(path)], known=(QUESTION,)), ours
 
 
-def _tool(source: Source, reading: Reading) -> str | None:
-    """The tool that exported a file, or how its table is laid out, where it is not long."""
-    tool = reading.format if reading.format in exports.FORMATS else None
-    if reading.multi is not None:
-        if tool not in (None, "several"):
-            raise ValueError(
-                f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
-                "tells itself where people may choose several. Leave one of them out."
-            )
-        if reading.labels is not None:
-            raise ValueError(
-                f"with `multi` each label is a yes or no; {reading.named}={list(reading.labels)!r} "
-                f"came too. Leave `{reading.named}` out."
-            )
-        return "several"
-    if reading.format is None and source.root is not None:
-        return exports.recognise(source.root)
-    return tool
+def _check_several(tool: str | None, reading: Reading) -> None:
+    """Refuse what makes no sense where people choose several labels in a cell."""
+    if tool not in (None, "several"):
+        raise ValueError(
+            f"`multi` is for tables with several labels in a cell; format={tool!r} came, which "
+            "tells itself where people may choose several. Leave one of them out."
+        )
+    if reading.labels is not None:
+        raise ValueError(
+            f"with `multi` each label is a yes or no; {reading.named}={list(reading.labels)!r} "
+            f"came too. Leave `{reading.named}` out."
+        )
 
 
 def _asked(tool: str, reading: Reading) -> dict[str, Any]:

@@ -233,9 +233,8 @@ def _no_amount(name: str, column: str) -> Flaw:
 def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
     """The fused opinions of rows, still lazy, and a description of how they were made."""
     form = fusing.form or "wide"
-    check_word("form", form, Form)
+    _check_form(rows, fusing.operator, form)
     plan = _plan(rows, fusing)
-    _check_form(rows, plan, form)
     room = learned if plan.through_truth(form) else sums
     make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
     return make[form](rows, plan), {
@@ -251,22 +250,24 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
     }
 
 
-def _check_form(rows: Rows, plan: Plan, form: str) -> None:
+def _check_form(rows: Rows, operator: Operator, form: str) -> None:
     """Refuse forms and operators that rows of such a kind cannot have."""
-    if plan.operator != "cumulative" and (rows.priors or form == "evidence"):
+    check_word("form", form, Form)
+    check_word("operator", operator, Operator)
+    if operator != "cumulative" and (rows.priors or form == "evidence"):
         raise ValueError(
             "`base_rate` by row and form='evidence' are for the cumulative operator, whose "
-            f"evidence adds up; operator={plan.operator!r} came."
+            f"evidence adds up; operator={operator!r} came."
         )
     if rows.averaged and rows.priors:
         raise ValueError(
             "`base_rate` by row cannot be averaged with duplicates='average'; "
             "both came. Pass one base rate per label instead."
         )
-    if rows.averaged and plan.operator in ("weighted", "constraint"):
+    if rows.averaged and operator in ("weighted", "constraint"):
         raise ValueError(
             "duplicates='average' is for operators that add up what annotators bring, cumulative "
-            f"and average; operator={plan.operator!r} came. Pass duplicates='first', or another "
+            f"and average; operator={operator!r} came. Pass duplicates='first', or another "
             "operator."
         )
     if rows.priors and form != "wide":
@@ -294,7 +295,6 @@ def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
 def _plan(rows: Rows, fusing: Fusing) -> Plan:
     """What is to be done, or an error if that makes no sense."""
     operator, base_rate, smoothing = fusing.operator, fusing.base_rate, fusing.smoothing
-    check_word("operator", operator, Operator)
     check_word("reading", fusing.reading, CrowdReading)
     values: Any = [fusing.values] if isinstance(fusing.values, str) else fusing.values
     for value in values:
