@@ -84,13 +84,14 @@ def label_flaws(reading: Reading, labels: Sequence[Any] | None, *, learned: bool
     """A label that is not among those given, or those that a crowd was learned for."""
     if labels is None:
         return []
-    label, named = reading.label, reading.named
-    needed = f"column {label!r} must hold one of {named}={list(labels)!r}"
-    what_to_do = f"Add what is missing to {named}, or leave {named} out to take all there are."
     if learned:
-        known = some(labels)
-        needed = f"column {label!r} must hold labels that the crowd was learned for, {known}"
+        needed = f"labels that the crowd was learned for, {some(labels)}"
         what_to_do = "Learn from annotations that have them, or leave these rows out."
+    else:
+        named = reading.named
+        needed = f"one of {named}={list(labels)!r}"
+        what_to_do = f"Add what is missing to {named}, or leave {named} out to take all there are."
+    needed = f"column {reading.label!r} must hold {needed}"
     unknown = ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null()
     return [Flaw(unknown, needed, "do not", what_to_do, LABEL)]
 

@@ -43,15 +43,15 @@ def read_codes(table: Any, reading: Reading) -> Annotations | None:
     said, item = _label_codes(columns[str(reading.label)]), _codes(columns[str(reading.item)])
     if said is None or item is None or np.min(item[0]) < 0:
         return None
+    scale = reading.confidence_scale
+    as_stated = replace(reading, confidence_scale=col.unchanged) if scale is None else reading
+    (doubt, to_uncertainty), trust = col.stated(as_stated), col.reliability(reading.reliability)
     (y, labels), (i, items) = said, item
     answered = np.flatnonzero(y >= 0) if np.min(y) < 0 else slice(None)
     y, i = y[answered], i[answered]
     who = np.zeros(len(y), dtype=np.intp), np.asarray(["anonymous"], dtype=object)
     if reading.annotator is not None:
         who = _codes(_at(columns[reading.annotator], answered))
-    scale = reading.confidence_scale
-    as_stated = replace(reading, confidence_scale=col.unchanged) if scale is None else reading
-    (doubt, to_uncertainty), trust = col.stated(as_stated), col.reliability(reading.reliability)
     stated, reliability = (_numbers(columns, x, answered, len(y)) for x in (doubt, trust))
     if who is None or np.min(who[0]) < 0 or stated is None or reliability is None:
         return None

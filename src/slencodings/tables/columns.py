@@ -94,6 +94,8 @@ def answers_of(frame: Frame, reading: Reading, crowd: Crowd | None) -> Answers:
     if crowd is not None:
         hard = None if soft else str(label)
         labels = _known_names(crowd, schema, reading.annotator, hard, labels)
+    elif labels is not None and not soft:
+        check_count(list(labels), named=reading.named)
     if not soft:
         column, labels = label_column(schema, str(label), labels, reading)
         return Answers([column.alias(LABEL)], [LABEL], labels, soft=False)
@@ -230,8 +232,6 @@ def label_column(
     """The column of labels, and the labels given as values that it can hold."""
     column, dtype = identifier(schema, name), schema[name]
     given = [] if labels is None else list(labels)
-    if labels is not None:
-        check_count(given, named=reading.named)
     if wrong := misfits(dtype, given):
         text = any(dtype == kind for kind in (nw.String, nw.Categorical, nw.Enum))
         words = "text" if text else "numbers"

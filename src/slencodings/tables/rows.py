@@ -91,10 +91,10 @@ def read_rows(
     later leaves `counts` empty until then.
     """
     reading = replace(reading, label=_names(reading.label), base_rate=_names(reading.base_rate))
-    check_word("missing", reading.missing, Missing)
-    check_word("duplicates", reading.duplicates, Duplicates)
     if crowd is not None:
         _check_crowd(reading, crowd)
+    check_word("missing", reading.missing, Missing)
+    check_word("duplicates", reading.duplicates, Duplicates)
     frame, give_back = engines.open_table(table, reading.wanted)
     schema, annotator = frame.collect_schema(), reading.annotator
     answers = answers_of(frame, reading, crowd)
