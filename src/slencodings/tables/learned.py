@@ -49,6 +49,7 @@ from slencodings.tables.sums import (
 )
 from slencodings.tables.weights import (
     LIKELIHOOD,
+    SAID,
     TRUE,
     WORTH,
     add_likelihoods,
@@ -152,12 +153,17 @@ def _sums(rows: Rows, plan: Plan) -> Frame:
             sums |= {likelihood(k): of_label(LIKELIHOOD, k) for k in K} | {COUNT: nw.col(COUNT)}
         return sum_by_item(rows.frame, sums)
     frame, share = _spoken(rows)
-    frame, share = frame.with_columns(share.alias(COUNT)), nw.col(COUNT)
-    sums = {f"sle_e{k}": share * of_label(WORTH, k) for k in K} | {COUNT: share}
+    frame, count = frame.with_columns(share.alias(COUNT)), {COUNT: nw.col(COUNT)}
     if crowd.model is None:
-        return sum_by_item(add_worth(frame, crowd), sums)
-    sums |= {likelihood(k): (share * nw.col(likelihood(k))).fill_null(0.0) for k in K}
-    return sum_by_item(add_likelihoods(frame, crowd), sums)
+        sums = {f"sle_e{k}": nw.col(COUNT) * of_label(WORTH, k) for k in K}
+        return sum_by_item(add_worth(frame, crowd), sums | count)
+    frame = add_likelihoods(frame, crowd)
+    told = [likelihood(k) for k in K[1:]]
+    if rows.soft or rows.averaged:  # Else each is one, or says nothing and is worth nothing.
+        frame = frame.with_columns(nw.col(COUNT) * nw.col(WORTH, *told))
+    sums = {f"sle_e{k}": nw.when(nw.col(SAID) == k).then(nw.col(WORTH)).otherwise(0.0) for k in K}
+    frame = sum_by_item(frame, sums | count | {name: nw.col(name) for name in told})
+    return frame.with_columns(nw.lit(0.0).alias(likelihood(0)))
 
 
 def _beliefs(rows: Rows, plan: Plan) -> Frame:

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from slencodings.annotations import in_steps
+from slencodings.opinion import Floats
 from slencodings.tables.columns import misfits
 from slencodings.tables.engines import (
     ANNOTATOR,
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
 
 WORTH = "sle_worth"
-# The annotator's place among those of the crowd, and the label that may be true.
-_PLACE, TRUE = "sle_place", "sle_true"
+# The place of a row's label among those of the crowd, and a label that may be true.
+SAID, TRUE = "sle_said", "sle_true"
+# Of which number on annotators are known, by label; and the number of annotator and label.
+_FIRST, _CODE = "sle_first", "sle_code"
 # The share of worth at the level of confidence.
 _SHARE = "sle_share_of_worth"
 LIKELIHOOD = "sle_likelihood"
@@ -48,40 +51,50 @@ def add_worth(frame: Frame, crowd: Crowd) -> Frame:
 
 
 def add_likelihoods(frame: Frame, crowd: Crowd) -> Frame:
-    """Give every row WORTH and the log-likelihood of its LABEL if each of the labels is true."""
+    """Give every row WORTH, SAID, and the log-likelihood of its label if each of them is true.
+
+    It is how much larger that is than if the first were: what is the same for all tells nothing.
+    """
     known, told = _known(crowd)
-    table = known | {likelihood(k): told[:, k] for k in range(told.shape[1])}
-    return _weighed(join_known(_placed(frame, crowd), [_PLACE, LABEL], table))
+    apart = told - told[:, :1]
+    known |= {likelihood(k): apart[:, k] for k in range(1, len(crowd.labels))}
+    return _weighed(join_known(_coded(frame, crowd), [_CODE], known))
 
 
 def by_truth(frame: Frame, crowd: Crowd) -> Frame:
     """A row per row and label that may be TRUE, with the LIKELIHOOD of its LABEL; and WORTH."""
     (known, told), K = _known(crowd), len(crowd.labels)
-    table = {name: [v for v in values for _ in range(K)] for name, values in known.items()}
+    table = {name: np.repeat(values, K) for name, values in known.items()}
     table |= {TRUE: crowd.labels.tolist() * len(told), LIKELIHOOD: told.ravel()}
-    return _weighed(join_known(_placed(frame, crowd), [_PLACE, LABEL], table))
+    return _weighed(join_known(_coded(frame, crowd), [_CODE], table))
 
 
-def _known(crowd: Crowd) -> tuple[dict[str, Any], Any]:
-    """What is known of each annotator and label said, and log-likelihoods by it and by truth."""
+def _known(crowd: Crowd) -> tuple[dict[str, Any], Floats]:
+    """What is known of each annotator and label said, and log-likelihoods by it and by truth.
+
+    The last is of rows that say nothing: they tell nothing, and are worth nothing.
+    """
     assert crowd.model is not None
     everybody = np.concatenate([crowd.model.confusion, crowd.model.crowd[None]])
-    told = in_steps(np.log(everybody)).transpose(0, 2, 1)
-    M, K = told.shape[:2]
-    worth = np.append(crowd.worth, crowd.typical_worth)
-    keys = {
-        _PLACE: np.repeat(np.arange(M, dtype=float), K),
-        LABEL: crowd.labels.tolist() * M,
-        WORTH: np.repeat(worth, K),
-    }
-    return keys, told.reshape(M * K, K)
+    K = len(crowd.labels)
+    told = in_steps(np.log(everybody)).transpose(0, 2, 1).reshape(-1, K)
+    worth = np.repeat(np.append(crowd.worth, crowd.typical_worth), K)
+    keys = {_CODE: np.arange(len(worth) + 1), WORTH: np.append(worth, 0.0)}
+    return keys, np.concatenate([told, np.zeros((1, K))])
 
 
-def _placed(frame: Frame, crowd: Crowd) -> Frame:
-    """Rows with their _SHARE and the annotator's place in the crowd; the next one if new."""
-    places = {name: float(m) for m, name in enumerate(crowd.annotators.tolist())}
-    frame, place = _of_annotator(_shared(frame, crowd), places, float(len(places)), _PLACE)
-    return frame.with_columns(place.alias(_PLACE))
+def _coded(frame: Frame, crowd: Crowd) -> Frame:
+    """Rows with their _SHARE, the place of their label in SAID, and who said which in _CODE.
+
+    One whole number is found faster than two names, of which one is text.
+    """
+    M, K = len(crowd.annotators), len(crowd.labels)
+    firsts = {name: float(m * K) for m, name in enumerate(crowd.annotators.tolist())}
+    frame, first = _of_annotator(_shared(frame, crowd), firsts, float(M * K), _FIRST)
+    labels = {label: float(k) for k, label in enumerate(crowd.labels.tolist())}
+    frame = look_up(frame, LABEL, labels, SAID)
+    code = (first + nw.col(SAID)).fill_null(float((M + 1) * K))
+    return frame.with_columns(code.cast(nw.Int64).alias(_CODE))
 
 
 def _of_annotator(
@@ -103,9 +116,8 @@ def _of_annotator(
 
 
 def _weighed(frame: Frame) -> Frame:
-    """Rows that say nothing tell nothing."""
-    worth = nw.col(WORTH).fill_null(0.0) * nw.col(_SHARE)
-    return frame.with_columns(in_steps(worth).alias(WORTH))
+    """WORTH of annotators and labels as that of rows."""
+    return frame.with_columns(in_steps(nw.col(WORTH) * nw.col(_SHARE)).alias(WORTH))
 
 
 def _shared(frame: Frame, crowd: Crowd) -> Frame:
