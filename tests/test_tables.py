@@ -37,6 +37,7 @@ from strategies import assert_close, one_in
 
 from slencodings import Opinion, aggregate, alpha, from_table, fuse_table
 from slencodings.confidence import Calibration
+from slencodings.tables import sums
 
 HARD: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
@@ -98,6 +99,19 @@ def test_every_operator_takes_soft_labels(engine: Engine, operator: str, smoothi
     for form, assert_form in FORMS.items():
         result = fuse_table(table, item="item", label=SOFT, form=form, **NUMBERS, **how)
         assert_form(engine, result, expected, SOFT)
+
+
+@pytest.mark.parametrize(("operator", "smoothing"), OPERATORS)
+def test_duckdb_gives_the_same_long_form_of_labels_too_many_to_stack(
+    monkeypatch: pytest.MonkeyPatch, operator: str, smoothing: float
+) -> None:
+    engine, columns = ENGINES["duckdb"], hard_crowd()
+    how = {"operator": operator, "smoothing": smoothing}
+    expected = expect(columns, **how)
+    for most in (sums.MOST_STACKED, 0):
+        monkeypatch.setattr(sums, "MOST_STACKED", most)
+        result = fuse_table(engine(columns), **HARD, **NUMBERS, **how, form="long")
+        assert_long(engine, result, expected)
 
 
 def test_dask_takes_soft_labels_and_other_operators() -> None:

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 CERTAIN, UNIT = "sle_certain", "sle_unit"
 TOTAL, CERTAIN_TOTAL = "sle_total", "sle_certain_total"
 COUNT, BELIEF = "sle_count", "sle_b"
+# So few labels are added up side by side, and stacked, in less time than items by label are.
+MOST_STACKED = 10
 
 
 class Plan(NamedTuple):
@@ -102,21 +104,30 @@ class Plan(NamedTuple):
 def wide(rows: Rows, plan: Plan) -> Frame:
     """A row per item: one group-by, with a sum per label."""
     names = wide_names(rows.item, plan)
+    a = _fused_priors(rows, plan) if rows.priors else None
+    return wide_values(_wide_beliefs(rows, plan), rows.item, plan, names, a)
+
+
+def _wide_beliefs(rows: Rows, plan: Plan) -> Frame:
+    """Beliefs of each label and UNCERTAINTY by item, and the sums that they are made of."""
     K = range(len(plan.labels))
     frame = _wide_sums(rows, plan)
-    E = [nw.col(f"sle_e{k}") for k in K]
-    C = [nw.col(f"sle_c{k}") for k in K if plan.certain]
+    E, C = _wide_columns(plan)
     if plan.operator == "constraint":
         frame = _taken_back(frame.with_columns(nw.max_horizontal(*E).alias(TOTAL)), E)
     frame = computed(frame).with_columns(
         fold(add, E).alias(TOTAL), *([fold(add, C).alias(CERTAIN_TOTAL)] if C else [])
     )
-    frame = computed(frame).with_columns(
+    return computed(frame).with_columns(
         _uncertainty(plan).alias(UNCERTAINTY),
         *(_belief(plan, E[k], C[k] if C else None).alias(belief(k)) for k in K),
     )
-    a = _fused_priors(rows, plan) if rows.priors else None
-    return wide_values(frame, rows.item, plan, names, a)
+
+
+def _wide_columns(plan: Plan) -> tuple[list[nw.Expr], list[nw.Expr]]:
+    """What rows bring to each label, and what is certain of that if it may be."""
+    K = range(len(plan.labels))
+    return [nw.col(f"sle_e{k}") for k in K], [nw.col(f"sle_c{k}") for k in K if plan.certain]
 
 
 def wide_values(
@@ -163,6 +174,8 @@ def long(rows: Rows, plan: Plan) -> Frame:
 
 def long_beliefs(rows: Rows, plan: Plan) -> Frame:
     """BELIEF and UNCERTAINTY by item and label that was named."""
+    if rows.frame.implementation.is_duckdb() and len(plan.labels) <= MOST_STACKED:
+        return _stacked_beliefs(rows, plan)
     frame = _long_sums(rows, plan)
     if plan.operator == "constraint":
         frame = frame.with_columns(nw.col(WORTH).max().over(ITEM).alias(TOTAL))
@@ -172,6 +185,29 @@ def long_beliefs(rows: Rows, plan: Plan) -> Frame:
     frame = frame.with_columns(_uncertainty(plan).alias(UNCERTAINTY))
     b = _belief(plan, nw.col(WORTH), nw.col(CERTAIN) if plan.certain else None)
     return frame.with_columns(b.alias(BELIEF))
+
+
+def _stacked_beliefs(rows: Rows, plan: Plan) -> Frame:
+    """The same by one group-by of items, whose few labels are then laid out below each other."""
+    frame, labels = _wide_beliefs(rows, plan), plan.labels
+    E, C = _wide_columns(plan)
+    named = [(e > 0) | (c > 0) for e, c in zip(E, C, strict=True)] if C else [e > 0 for e in E]
+    some = nw.col(TOTAL) > 0
+    none = ~(some | (nw.col(CERTAIN_TOTAL) > 0) if C else some)
+    frame = frame.select(
+        ITEM,
+        UNCERTAINTY,
+        none.alias("sle_none"),
+        # DuckDB leaves out what is null.
+        *(
+            nw.when(named[k] | none if k == 0 else named[k])
+            .then(nw.col(belief(k)))
+            .alias(belief(k))
+            for k in range(len(labels))
+        ),
+    )
+    frame = stack(frame, [belief(k) for k in range(len(labels))], labels, BELIEF)
+    return frame.with_columns(nw.when(~nw.col("sle_none")).then(nw.col(LABEL)).alias(LABEL))
 
 
 def long_values(frame: Frame, item: str, plan: Plan) -> Frame:
