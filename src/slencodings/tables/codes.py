@@ -155,12 +155,20 @@ def _codes(column: Any) -> _Coded | None:
     if isinstance(column.dtype, pd.StringDtype):
         codes, names = pd.factorize(column, sort=True)
         return codes, names.to_numpy(dtype=object)
-    if kind != "O" or pd.api.types.infer_dtype(column, skipna=True) != "string":
+    if kind != "O":
         return None
-    codes, names = pd.factorize(column)
+    try:
+        codes, names = pd.factorize(column)
+    except TypeError:  # Lists have no hash.
+        return None
+    # Each name is looked at once, and not each row.
+    if pd.api.types.infer_dtype(names, skipna=False) != "string":
+        return None
     # Text is sorted faster than objects that are text.
     order = np.asarray(names.astype("string").argsort())
-    return np.append(np.argsort(order), -1)[codes], names.to_numpy(dtype=object)[order]
+    place = np.full(len(order) + 1, -1)
+    place[order] = np.arange(len(order))
+    return place[codes], names.to_numpy(dtype=object)[order]
 
 
 def _array_codes(values: NDArray[Any]) -> _Coded | None:
