@@ -13,12 +13,13 @@ import numpy as np
 from slencodings.opinion import Floats
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.objective import Objective
-from slencodings.trust.worth import ENOUGH, ONE_COUNT, Learned, Ridge, Votes
+from slencodings.trust.worth import CHOSEN_BY, ENOUGH, ONE_COUNT, Learned, Ridge, Votes
 
 # Worth is learned up to ten thousandfold, its parts up to a hundredfold.
 _SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
-# More digits than these choose no better strength of the ridges.
-_ROUGHLY = 1e-6
+# More digits than these choose no better strength of the ridges; nor do as many where votes are so
+# many that only some of them choose.
+_ROUGHLY, _OF_MANY = 1e-6, 1e-5
 _GRID = (0.1, 1.0, 10.0)
 # Iterations of a fit.
 _MOST_STEPS = 500
@@ -59,7 +60,8 @@ def learn_worth(
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
     objective = Objective.of(votes)
     with _without_threads():
-        chosen = _choose(pairs, parts, ridge, on_step)
+        tol = _ROUGHLY if len(votes.item) <= ENOUGH else _OF_MANY
+        chosen = _choose(pairs, parts, ridge, on_step, tol)
         at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
     plain = Learned(math.log(ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     compared = {"votes": plain, "learned": at}
@@ -101,7 +103,7 @@ def _folds(votes: Votes, rng: np.random.Generator, n_folds: int = 3) -> list[tup
     N, R = votes.sizes[0], len(votes.item)
     fold = rng.permutation(N) % n_folds
     if R > ENOUGH:
-        votes = votes.some(rng.random(N) < ENOUGH / R)
+        votes = votes.some(rng.random(N) < CHOSEN_BY / R)
         fold = fold[: votes.sizes[0]]
     pairs = [(votes.some(fold != f), votes.some(fold == f)) for f in range(n_folds)]
     return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
@@ -126,6 +128,7 @@ def _choose(
     parts: Parts,
     ridge: Ridge | None = None,
     on_step: Callable[[int], None] = lambda rows: None,
+    tol: float = _ROUGHLY,
 ) -> Chosen:
     """Choose what predicts held-out items best: what votes are read as, then the ridges.
 
@@ -137,7 +140,7 @@ def _choose(
     def held_out(tried: Chosen) -> Chosen:
         total: list[Floats] = []
         for f, (train, test) in enumerate(both):
-            at, _ = _fit(train, tried.parts, tried.ridge, starts[f], _ROUGHLY, on_step)
+            at, _ = _fit(train, tried.parts, tried.ridge, starts[f], tol, on_step)
             starts[f] = at
             total.append(test.losses(at)[test.votes.scored > 0])
         return tried._replace(loss=float(np.mean(np.concatenate(total))))
