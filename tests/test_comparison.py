@@ -163,6 +163,20 @@ def test_shares_of_nobody_are_the_base_rate():
     np.testing.assert_array_equal(predicted, [rate, rate])
 
 
+def test_votes_that_are_added_up_stand_beside_one_prior_of_weight_two():
+    a = make([0, 0, 0], [0, 1, 2], [0, 1, 1])
+    worth = np.asarray([1.0, 2.0, 3.0])
+    reader = Counts(lambda rows: worth[rows.annotator], np.asarray([0.5, 0.5]))
+    np.testing.assert_allclose(reader.predict(a)[0], [0.5 / 6, 5.5 / 6])
+    np.testing.assert_allclose(reader.spread(a), [1 / 6 / 2, 1 / 5 / 2, 1 / 4 / 2])
+
+
+def test_what_an_annotator_never_says_matters_only_where_it_is_said():
+    a = make([0, 0], [0, 1], [[1.0, 0.0], [1.0, 0.0]])
+    model = Model(np.asarray([0.5, 0.5]), np.asarray([[[1.0, 0.0], [0.5, 0.5]]] * 2))
+    np.testing.assert_allclose(model.predict(a), [[2 / 3, 1 / 3]] * 2)
+
+
 def test_the_majority_of_the_others_shares_ties():
     a = make([0, 0, 0], [0, 1, 2], [0, 1, 1], K=2)
     predicted = Counts(lambda c: np.ones(3), np.asarray([0.5, 0.5]), 0, winner=True)
