@@ -108,21 +108,28 @@ def watched(name: str, look: Callable[[bytes], object]) -> Callable[[bytes], Non
 
 
 def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> None:
-    """Fuzz one reader, by the seed if none is named, until time is up; this ends the process."""
+    """Fuzz one reader, by the seed if none is named, until time is up; this ends the process.
+
+    One that is named tells what it covers as it goes, and at the end.
+    """
     try:
         atheris: Any = import_module("atheris")
     except ImportError:
         fail("fuzzing needs atheris, which is not installed. Type: pip install atheris")
         return
-    with atheris.instrument_imports(include=["slencodings"]):
-        from torture.readers import READERS, refused
-    name = name or list(READERS)[seed % len(READERS)]
-    reader, here = READERS[name], corpus / name
-    here.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None
-    seeds = reader.seeds()
+    with atheris.instrument_imports(include=["slencodings"]):
+        from torture.readers import READERS, refused
+
+        alone, name = name is not None, name or list(READERS)[seed % len(READERS)]
+        reader, here = READERS[name], corpus / name
+        seeds = reader.seeds()
+        # What a reader imports only when it reads would not be seen by the fuzzer otherwise.
+        for data in seeds:
+            refused(reader, data, folder)
+    here.mkdir(parents=True, exist_ok=True)
     for n, data in enumerate(seeds):
         (here / f"seed-{n}").write_bytes(data)
     (folder / "words").write_text(words(seeds))
@@ -134,7 +141,8 @@ def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> None:
         "max_len": max(LARGEST, *map(len, seeds)),
         "dict": folder / "words",
         "artifact_prefix": f"{folder}/",
-        "verbosity": 0,
+        "verbosity": int(alone),
+        "print_final_stats": int(alone),
     }
     one = watched(name, lambda data: refused(reader, data, folder))
     # A file that asks for more memory than there is must be refused before that.
