@@ -607,7 +607,9 @@ def test_the_widest_page_has_120_columns():
 
 def test_annotators_without_ids_are_refused():
     c = from_table({"item": [1, 1], "label": [0, 1]}, item="item", label="label")
-    with pytest.raises(ValueError, match=r"2 annotations came without.*annotator='worker'"):
+    with pytest.raises(
+        ValueError, match=r"2 annotations came without\. Name their column: annotator='worker'"
+    ):
         describe_annotators(c)
 
 

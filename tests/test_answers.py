@@ -158,7 +158,7 @@ def test_lists_of_one_label_are_labels_and_lists_of_several_say_what_to_type(sle
     found, told = encode(sle, many, "--format", "several")
     assert [row["item"] for row in found] == ["1 / a", "1 / b", "2 / a", "2 / b"]
     assert [row["probability_yes"] > "0.9" for row in found] == [False, True, False, False]
-    assert "1 answers without a label left out" in told
+    assert "1 answer without a label left out" in told
     found, _ = encode(sle, many, "--format", "several", "--question", "label=a")
     assert [row["item"] for row in found] == ["1", "2"]
     soft = write("c.jsonl", *(json.dumps({"item": n, "label": [0.5, 0.5]}) for n in range(2)))

@@ -318,6 +318,14 @@ def test_wrong_usage_is_code_2_and_leads_to_the_help(sle: Sle, args: list[str], 
     assert re.search(message, run.err)
 
 
+def test_a_verb_that_there_is_not_is_code_2_and_the_nearest_is_offered(sle: Sle):
+    run = sle("encod", "crowd.csv")
+    assert (run.code, run.out) == (2, "")
+    assert "Try 'sle --help'" in run.err
+    assert re.search(r"No such command 'encod'\.", run.err)
+    assert "Traceback" not in run.err
+
+
 # Bad input
 
 

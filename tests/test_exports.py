@@ -314,14 +314,14 @@ def test_rows_are_what_the_columns_hold():
 def test_what_is_left_out_is_told():
     notes = read_export(HERE / "label-studio.json").notes
     assert notes == (
-        "1 predictions left out",
-        "1 tasks without annotations left out",
-        "1 skipped annotations left out",
+        "1 prediction left out",
+        "1 task without annotations left out",
+        "1 skipped annotation left out",
         "confidence is the answer to 'confidence'",
     )
-    assert "1 responses that are draft left out" in read_export(HERE / "argilla-v1.json").notes
-    assert "1 rejected assignments left out" in read_export(HERE / "mturk.csv").notes
-    assert "1 answers 'ignore' left out" in read_export(HERE / "prodigy.jsonl").notes
+    assert "1 response with status draft left out" in read_export(HERE / "argilla-v1.json").notes
+    assert "1 rejected assignment left out" in read_export(HERE / "mturk.csv").notes
+    assert "1 answer 'ignore' left out" in read_export(HERE / "prodigy.jsonl").notes
 
 
 def test_the_real_file_of_lewidi_says_what_is_in_it():

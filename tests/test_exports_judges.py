@@ -37,7 +37,7 @@ def test_answers_of_judges_are_annotations_and_failures_are_no_votes(tmp_path: P
         "confidence": [0.95, 0.9, 0.5, None],
         "token confidence": pytest.approx([0.6065306597, 0.7408182207, None, None]),
     }
-    assert "2 answers that failed or were refused left out" in found.notes
+    assert "2 failed or refused answers left out" in found.notes
     assert "1 item without any other answer kept: nothing is known of them" in found.notes
 
 
@@ -138,7 +138,7 @@ def test_an_inspect_log_is_read_the_same_from_json_and_from_its_zip(tmp_path: Pa
     }
     assert plain.notes == packed.notes
     assert plain.notes == (
-        "3 answers that failed or were refused left out",
+        "3 failed or refused answers left out",
         "3 items without any other answer kept: nothing is known of them",
     )
 
@@ -166,7 +166,7 @@ def test_langfuse_scores_are_by_people_and_by_evaluators(tmp_path: Path):
     assert recognise(path) == "langfuse"
     found = read_export(path)
     assert found.columns == expected
-    assert found.notes[0] == "1 answers that failed or were refused left out"
+    assert found.notes[0] == "1 failed or refused answer left out"
     page = tmp_path / "page.json"
     page.write_text(json.dumps({"data": rows, "meta": {"page": 1}}))
     assert read_export(page).columns == expected

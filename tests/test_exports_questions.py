@@ -190,7 +190,7 @@ def test_many_labels_that_come_again_are_labels():
 def test_no_annotations_are_an_error_that_counts_what_was_left_out():
     skipped = task(1, choices("a"))
     skipped["annotations"][0]["was_cancelled"] = True
-    with pytest.raises(ValueError, match=r"has no annotations \(1 skipped annotations left out\)"):
+    with pytest.raises(ValueError, match=r"has no annotations \(1 skipped annotation left out\)"):
         read_export([skipped])
 
 

@@ -83,7 +83,7 @@ def test_numbers_and_missing_values_of_pandas_are_understood():
 def test_words_for_nothing_are_empty_cells_of_a_wide_table():
     export = read_export({"item": [1], "a": ["NA"], "b": ["x"], "c": ["x"]}, format="wide")
     assert export.columns["annotator"] == ["b", "c"]
-    assert export.notes[-1] == "1 cells without a label (empty, or NA) left out"
+    assert export.notes[-1] == "1 cell without a label (empty, or NA) left out"
 
 
 def test_what_wide_tables_refuse():

@@ -181,7 +181,7 @@ def test_choices_of_prodigy_are_read():
     assert said(both) == [("1 / a", "ann", "yes"), ("1 / b", "ann", "no")]
     rejected = [decision(accept=["a"]), decision(accept=["b"], answer="reject")]
     notes = read_export(rejected).notes
-    assert notes == ("1 tasks with options that were rejected left out",)
+    assert notes == ("1 rejected task with options left out",)
 
 
 def test_what_prodigy_refuses():
@@ -277,7 +277,7 @@ def test_both_dialects_of_lewidi_say_the_same():
     assert said(disputed("x,1")) == [("k", "A", "x"), ("k", "B", "1")]
     hidden = read_export(disputed({"A": "", "B": "0"}))
     assert hidden.columns["label"] == [0]
-    assert hidden.notes == ("1 annotations without a label left out",)
+    assert hidden.notes == ("1 annotation without a label left out",)
 
 
 def test_tasks_of_lewidi_are_questions():
@@ -315,7 +315,7 @@ def test_forms_of_mturk_are_read():
     assert said(nested) == [("H", "W", '{"x": 1}')]
     assert said([hit(**{"Answer.q": "a"})], item="Input.u") == [("x", "W", "a")]
     blank = read_export([hit(**{"Answer.q": "a"}), hit(**{"Answer.q": "{}"})])
-    assert blank.notes == ("1 assignments without answers left out",)
+    assert blank.notes == ("1 assignment without answers left out",)
 
 
 def test_what_platforms_refuse():

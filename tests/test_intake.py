@@ -57,7 +57,25 @@ def test_labels_with_commas_are_told_apart_and_can_be_typed_as_they_are_shown(he
     write("one.csv", "item,label", '1,"yes, but"')
     run = sle("encode", "one.csv", "-o", "out.csv")
     assert run.code == 1
-    assert """name them all: --labels '"yes, but",...'.""" in run.err
+    assert """name them all (--labels '"yes, but",...').""" in run.err
+
+
+def test_rows_without_a_label_are_counted_and_words_for_none_are_noted(here: Path, sle: Sle):
+    rows = [f"{n // 3},a{n % 3},{['cat', 'dog', '', 'NaN'][n % 4]}" for n in range(24)]
+    write("a.csv", "item,annotator,label", *rows)
+    for verb in (["encode", "-o", "out.csv"], ["reliability"], ["triage"]):
+        run = sle(verb[0], "a.csv", *verb[1:])
+        assert run.code == 0, run.err
+        assert "6 rows without a label; their items are kept" in run.err
+        assert "'NaN' is taken for a label; if it means none, leave such cells empty" in run.err
+    write(
+        "a.csv",
+        "item,annotator,label",
+        *(row.replace("NaN", "none") for row in rows if row[-1] != ","),
+    )
+    run = sle("triage", "a.csv")
+    assert "without a label" not in run.err
+    assert "is taken for a label" not in run.err
 
 
 def test_one_of_a_kind_is_not_several(here: Path, sle: Sle):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate import severity
 from slencodings.aggregate.agreement import Judgments, judgments, krippendorff_alpha
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, counted
 from slencodings.annotators.drift import drift
 from slencodings.annotators.estimates import ESTIMATES, Fit, Progress, fit, intervals
 from slencodings.annotators.levels import describe_levels
@@ -136,8 +136,8 @@ def _check_asked(a: Annotations, estimates: Sequence[str], sort: str, groups: in
     if not a.named:
         raise ValueError(
             "annotators are told apart by their ids, and these "
-            f"{len(a.item):,} annotations came without. "
-            "Name the column: from_table(..., annotator='worker')."
+            f"{counted(len(a.item), 'annotation')} came without. "
+            "Name their column: annotator='worker'."
         )
     if isinstance(estimates, str) or set(estimates) - set(ESTIMATES):
         raise ValueError(

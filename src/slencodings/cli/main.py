@@ -112,7 +112,10 @@ def main() -> NoReturn:
         sys.stdout = io.StringIO()
         sys.exit(141)
     except Exception as error:
-        _fail(error, group if context is None else group.commands[context.invoked_subcommand])
+        verb = (
+            None if context is None else context.invoked_subcommand
+        )  # none if there is no such verb
+        _fail(error, group.commands.get(verb, group))
     finally:
         # All is done: what libraries do at exit may be cut short, without their saying so.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

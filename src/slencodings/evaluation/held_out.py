@@ -258,9 +258,11 @@ def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> Codes:
     """A fold for each item that has two annotations or more; -1 for the others, which train."""
     shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items)) > 1)
     if folds < 2 or len(shared) < 2:
+        few = "Have a second annotator answer some items; `sle triage` says which."
         raise ValueError(
             "methods are compared on held-out items, so at least two folds and two items with "
-            f"several annotations are needed; folds={folds} and {len(shared)} such items came."
+            f"several annotations are needed; folds={folds} and {len(shared)} such items came. "
+            f"{few if len(shared) < 2 else 'Take folds=5.'}"
         )
     fold = np.full(len(a.items), -1)
     fold[rng.permutation(shared)] = np.arange(len(shared)) % min(folds, len(shared))

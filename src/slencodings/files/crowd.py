@@ -22,6 +22,7 @@ from slencodings.files.crowd_columns import (
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.exports.judges import TOKENS
 from slencodings.files.gold import read_gold
+from slencodings.files.job import tell_missing
 from slencodings.files.locate import QUESTION, locate, read_tool
 from slencodings.files.scan import Relation, Step, quote, read, scan
 from slencodings.files.scored import choose_scored
@@ -123,8 +124,11 @@ def read_crowd(
                     told.insert(0, stated)
                     say("note", f"{stated!r} is not of all annotations, so it weighs none of them")
                     reading = replace(reading, confidence=None)
-                a = read_annotations(_complete(rows, reading, say), reading)
+                rows = _complete(rows, reading, say)
+                a = read_annotations(rows, reading)
+                unlabelled = _unlabelled(rows, reading)
             _tell(a, reading, found.name, say)
+            tell_missing(unlabelled, a.labels.tolist(), say)
             more = Columns(table, asked.item, reading, a, say)
             # A reader of exports says which label a yes or no is about.
             several = QUESTION in found.known
@@ -186,6 +190,14 @@ def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
         rows = counted(before - after, "row")
         say("note", f"{rows} without {' or '.join(numbers)} left out (--missing drop)")
     return kept
+
+
+def _unlabelled(rows: Relation, reading: Reading) -> int:
+    """How many rows say nothing of their item."""
+    if not isinstance(reading.label, str):
+        return 0
+    (counts,) = rows.filter(f"{quote(reading.label)} IS NULL").aggregate("count(*)").fetchall()
+    return int(counts[0])
 
 
 def _note_repeated(a: Annotations, say: Say) -> None:

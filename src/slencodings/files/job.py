@@ -191,8 +191,17 @@ def tell(rows: Rows, name: str, files: int, say: Say) -> None:
     several = f"{files:,} files, " if files > 1 else ""
     how_many = f"{counted(rows.counts['rows'], 'row')}, {counted(len(rows.labels), 'label')}"
     say("read", f"{name}: {several}{how_many}: {some(rows.labels, plainly)}")
-    if n := rows.counts["unlabelled"]:
+    tell_missing(rows.counts["unlabelled"], rows.labels, say)
+
+
+def tell_missing(n: int, labels: Sequence[Any], say: Say) -> None:
+    """Tell how many rows have no label, and which label looks as if it meant that."""
+    if n:
         say("note", f"{counted(n, 'row')} without a label; their items are kept")
+    for label in labels:
+        if str(label).casefold() in ("nan", "null", "<na>"):
+            none = f"{label!r} is taken for a label; if it means none, leave such cells empty"
+            say("note", none)
 
 
 def check_finite(job: Job, smoothing: float | None) -> None:

@@ -74,7 +74,7 @@ def check_page(target: str, source: str | Sequence[str]) -> None:
     path = Path(target)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(
-            f"a report is a page, so its name must end in .html; {path.name!r} came. "
+            f"a report is a page, so its name must end in .html; {target!r} came. "
             f"Name it {shlex.quote((path.stem or 'report') + '.html')}."
         )
     check_place(target, source)

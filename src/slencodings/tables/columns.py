@@ -264,7 +264,7 @@ def check_count(labels: Sequence[Any], rows: int | None = None, named: str = "la
         where = "" if rows is None else f", in {counted(rows, 'row')}"
         raise ValueError(
             f"at least two labels are needed; {only} came{where}. If others are possible, name "
-            f"them all: {named}=[{repr(labels[0]) + ', ' if labels else ''}...]."
+            f"them all ({named}=[{repr(labels[0]) + ', ' if labels else ''}...])."
         )
 
 

@@ -137,7 +137,7 @@ def tabulate(
     asked: dict[str, list[Answer]] = {}
     for answer in answers:
         asked.setdefault(answer.question, []).append(answer)
-    notes = [f"{n:,} {what} left out" for what, n in left_out.items() if n]
+    notes = [_left_out(n, what) for what, n in left_out.items() if n]
     if not asked:
         return export(tool, {"item": []}, notes, who)
     kinds = {name: _kind_of_question(given) for name, given in asked.items()}
@@ -201,6 +201,12 @@ def _rows_of(
         items = counted(len({row.item for row in vain}), "item")
         notes.append(f"{items} without any other answer kept: nothing is known of them")
     return rows, notes
+
+
+def _left_out(n: int, what: str) -> str:
+    """What is left out and how often; of one thing, the first plural loses its s."""
+    named = re.sub(r"s\b", "", what, count=1) if n == 1 else what
+    return f"{n:,} {named} left out"
 
 
 def _stated(answers: list[Answer], rows: list[_Row]) -> list[float | None]:

@@ -52,12 +52,12 @@ def _answers(
         inside = [object_in(record, n, where) for n in ("fields", "metadata")]
         name = _item(record, inside, item, key, where)
         if record.get("suggestions") or record.get("prediction"):
-            left_out["records' suggestions by models"] += 1
+            left_out["records with suggestions by models"] += 1
         none = True
         for question, by, status, value in read(record, where):
             none, user = False, person(by, where)
             if status not in (None, "submitted"):
-                left_out[f"responses that are {status!s:.20}"] += 1
+                left_out[f"responses with status {status!s:.20}"] += 1
             elif value is not None:
                 labels, several, kind = _value(value, where, question)
                 yield Answer((where, user), question, name, user, labels, None, several, kind)

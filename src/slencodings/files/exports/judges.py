@@ -18,7 +18,7 @@ ANSWERS = ("answer", "verdict", "score")
 # What the tokens of an answer tell of confidence.
 LOGARITHMS = ("logprob", "logprobs")
 TOKENS = "token confidence"
-FAILED = "answers that failed or were refused"
+FAILED = "failed or refused answers"
 
 
 def _dialect(record: Object) -> str | None:

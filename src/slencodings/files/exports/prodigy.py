@@ -32,7 +32,7 @@ def _answers(
             left_out[f"answers {shown(answer)}"] += 1
         elif "options" in task or "accept" in task:
             if answer == "reject":
-                left_out["tasks with options that were rejected"] += 1
+                left_out["rejected tasks with options"] += 1
                 continue
             options = tuple(_option(o, where) for o in list_in(task, "options", where))
             style = object_in(task, "config", where).get("choice_style")

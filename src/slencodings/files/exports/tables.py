@@ -120,7 +120,7 @@ def wide(
             "Say which columns are annotators: annotators=['ann', 'bob']."
         )
     notes = [f"annotators are the columns {listed(names)}"]
-    notes += [f"{empty:,} cells without a label (empty, or NA) left out"] if empty else []
+    notes += [f"{counted(empty, 'cell')} without a label (empty, or NA) left out"] if empty else []
     return export("wide table", columns, notes, who)
 
 
