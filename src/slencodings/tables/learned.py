@@ -160,7 +160,8 @@ def _sums(rows: Rows, plan: Plan) -> Frame:
     frame = add_likelihoods(frame, crowd)
     told = [likelihood(k) for k in K[1:]]
     if rows.soft or rows.averaged:  # Else each is one, or says nothing and is worth nothing.
-        frame = frame.with_columns(nw.col(COUNT) * nw.col(WORTH, *told))
+        shared = ((nw.col(COUNT) * nw.col(name)).alias(name) for name in (WORTH, *told))
+        frame = frame.with_columns(*shared)
     sums = {f"sle_e{k}": nw.when(nw.col(SAID) == k).then(nw.col(WORTH)).otherwise(0.0) for k in K}
     frame = sum_by_item(frame, sums | count | {name: nw.col(name) for name in told})
     return frame.with_columns(nw.lit(0.0).alias(likelihood(0)))

@@ -21,6 +21,7 @@ from slencodings.tables.engines import (
     LABEL,
     UNCERTAINTY,
     Frame,
+    computed,
     join_known,
     look_up,
 )
@@ -134,7 +135,8 @@ def _shared(frame: Frame, crowd: Crowd) -> Frame:
     frame = frame.with_columns(stated.cast(nw.Float64()).fill_nan(None).alias(_SHARE))
     middle = (crowd.levels[1:] + crowd.levels[:-1]) / 2
     share = _between(nw.col(_SHARE), middle.tolist(), crowd.share.tolist())
-    return frame.with_columns(nw.when(~nw.col(_SHARE).is_null()).then(share).alias(_SHARE))
+    frame = frame.with_columns(nw.when(~nw.col(_SHARE).is_null()).then(share).alias(_SHARE))
+    return computed(frame)  # SQLite reads expressions only so deep.
 
 
 def _between(x: nw.Expr, edges: Sequence[float], values: Sequence[float]) -> nw.Expr:
