@@ -88,13 +88,14 @@ def test_the_order_of_rows_and_the_unit_of_time_do_not_matter(seed: int):
     rng = np.random.default_rng(seed)
     a, time = simulated(rng, items=40, worse=1)
     mixed = rng.permutation(len(time))
-    days = np.datetime64("2026-01-01") + time.astype(int)
+    first = np.datetime64("2026-01-01")
+    days = first + time.astype("timedelta64[D]")
     one = drift(a, time)
     assert drift(a.rows(mixed), time[mixed]) == one
     for row, other in zip(one, drift(a, days), strict=True):
         assert other._replace(since=None) == row._replace(since=None)
         if row.since is not None:
-            assert other.since == str(np.datetime64("2026-01-01") + int(row.since)) + "T00:00:00"
+            assert other.since == f"{first + np.timedelta64(int(row.since), 'D')}T00:00:00"
 
 
 def test_quarters_and_sides_are_means_of_agreement():
@@ -117,7 +118,7 @@ def test_who_answers_too_little_or_at_one_time_is_not_tested():
     assert all(row.since is None and row.p_value is None for row in rows)
     unknown = np.full(len(time), np.nan)
     assert [row.annotations for row in drift(a, unknown)] == [0] * 6
-    nothing = np.full(len(time), np.datetime64("NaT"))
+    nothing = np.full(len(time), np.datetime64("NaT", "s"))
     assert [row.agreement for row in drift(a, nothing)] == [[]] * 6
 
 
