@@ -144,6 +144,10 @@ def test_a_model_of_an_earlier_version_predicts_what_it_predicted(version):
         (lambda about: put(about, ("parameters",), {"no_such": 1}), "again: .*no_such"),
         (lambda about: put(about, ("parameters", "hidden"), [10**9]), "more weights than"),
         (lambda about: put(about, ("fitted", "input_dtype_"), "load"), "can be made again"),
+        (
+            lambda about: put(about, ("fitted", "n_features_in_"), []),
+            r"it says \[\] features, and \d",
+        ),
         (lambda about: put(about, ("parameters", "hidden"), []), "the weights of another network"),
     ],
 )

@@ -315,6 +315,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         """A network like the one that was trained, for stored weights, which are so many."""
         if self.encoder is None:
             sizes = [*self.input_shape_, *self.hidden, len(self.classes_)]
+            if (features := getattr(self, "n_features_in_", sizes[0])) != sizes[0]:
+                raise ValueError(f"it says {features!r} features, and {sizes[0]!r} go in")
             # Or a small file could ask for a network that no memory holds.
             if sum(a * b for a, b in pairwise(sizes)) > n_weights:
                 raise ValueError(f"layers of {sizes} have more weights than {n_weights:,}")
