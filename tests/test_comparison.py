@@ -211,6 +211,14 @@ def test_what_nobody_expected_teaches_no_habit():
     np.testing.assert_array_equal(learn_habits(np.eye(2), seen, 1e-4), np.eye(2))
 
 
+def test_where_nothing_was_seen_habits_are_nine_in_ten_right_and_slips_alike():
+    pointing_to_the_first = np.tile([1.0, 0, 0, 0], (2, 1))
+    habits = crowd_habits(pointing_to_the_first, make([0, 0], [0, 1], [0, 0], K=4))
+    slip = 0.1 / 3
+    expected = np.full((4, 4), slip) + np.eye(4) * (0.9 - slip)
+    np.testing.assert_allclose(habits[1:], expected[1:])
+
+
 def test_scores_are_those_of_the_metrics_module():
     c = confident(np.random.default_rng(3), N=40, R=200)
     train, test = (c.rows(c.item % 2 == k) for k in (0, 1))
