@@ -10,7 +10,7 @@ from benchmarks.turns import Row, Run, answer
 
 def make(runs: list[Run], turns: list[int], path: Path) -> list[Row]:
     """Write the data of the first run, as its ending says."""
-    {".parquet": as_table, ".npz": as_codes}[path.suffix](runs[0], path)
+    {".parquet": as_table, ".csv": as_table, ".npz": as_codes}[path.suffix](runs[0], path)
     return []
 
 
@@ -33,8 +33,8 @@ def as_table(run: Run, path: Path) -> None:
                    if(range % 100 = 0, 0, hash(range, 3) % 9000 / 10000) AS uncertainty,
                    if(range % 100 = 0, 1, 0.1 + hash(range, 4) % 8000 / 10000) AS reliability
             FROM range({rows})
-        ) TO '{path}' (FORMAT parquet);
-        COPY (FROM '{path}' LIMIT 1000) TO '{few(path)}' (FORMAT parquet)
+        ) TO '{path}';
+        COPY (FROM '{path}' LIMIT 1000) TO '{few(path)}'
         """
     )
 

@@ -6,6 +6,7 @@ line is set against DuckDB's own COPY of that group-by.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 import warnings
@@ -33,6 +34,7 @@ from benchmarks.turns import (
 COLUMNS = {name: name for name in ("item", "label", "uncertainty", "reliability")}
 ENGINES = ("polars", "duckdb", "pandas", "pandas of Arrow", "pyarrow", "dask", "spark", "numpy")
 USUAL, MOST = 10_000_000, 100_000_000
+NUMPY = (5_000_000, 5, 5, 5)
 MOST_WIDE = 20  # labels; `sle encode` writes the long form beyond it, and so do cases here
 COMPARED = (
     Comparison("polars fuse_table", "polars GROUP BY", 1.15, memory=1.7, at=USUAL),
@@ -49,6 +51,10 @@ COMPARED = (
     Comparison("spark fuse_table", "spark GROUP BY"),
     Comparison("sle encode", "duckdb COPY of GROUP BY"),
     Comparison("sle encode --weigh stated", "duckdb COPY of GROUP BY", 1.4, memory=1.3, at=USUAL),
+    Comparison(
+        "sle encode --weigh stated, CSV", "duckdb COPY of GROUP BY, CSV", 1.3, memory=1.3, at=USUAL
+    ),
+    Comparison("sle encode --engine spark", "Spark's GROUP BY and write", 1.5, at=USUAL),
     Comparison("numpy fuse", "numpy bare sums", 3.0),
 )
 # On the largest table: at most so many times as slow as DuckDB's own, and so many megabytes.
@@ -76,21 +82,27 @@ def compared(rows: int, turns: int) -> list[Group]:
     """A group for each engine: its floors, and what is compared with them."""
     groups: dict[str, dict[str, None]] = {}
     for case, floor, *_ in COMPARED:
-        engine = next((e for e in reversed(ENGINES) if case.startswith(e)), case.split(" --")[0])
-        groups.setdefault(engine, {}).update({floor: None, case: None})
-    table = (rows, 5, 10, 1000), "parquet"
+        groups.setdefault(_engine(case), {}).update({floor: None, case: None})
     return [
         Group(
             "encode",
             "encode",
-            tuple(Run(case, *size) for case in cases),
+            tuple(
+                Run(case, *(NUMPY if engine == "numpy" else (rows, 5, 10, 1000))) for case in cases
+            ),
             turns,
-            data,
+            {"numpy": "", "CSV": "csv"}.get(engine, "parquet"),
             together=engine == "spark",
         )
         for engine, cases in groups.items()
-        for size, data in [((5_000_000, 5, 5, 5), "") if engine == "numpy" else table]
     ]
+
+
+def _engine(case: str) -> str:
+    """Whose floor a case has: a library's, or for commands that of what they read or start."""
+    named = [engine for engine in reversed(ENGINES) if case.startswith(engine)]
+    commands = [what for what in ("CSV", "--engine spark") if case.endswith(what)]
+    return [*named, *commands, "sle encode"][0]
 
 
 # -- the cases ---------------------------------------------------------------------------------
@@ -213,9 +225,27 @@ def copy(path: Path) -> list[str]:
     return [sys.executable, "-c", f"import duckdb; duckdb.sql({sql!r})"]
 
 
+def spark_write(path: Path) -> list[str]:
+    lines = [
+        "from pyspark.sql import SparkSession",
+        "spark = SparkSession.builder.master('local[2]').getOrCreate()",
+        "spark.sparkContext.setLogLevel('ERROR')",
+        f"table = spark.read.parquet({str(path)!r}).groupBy('item', 'label')",
+        f"table.agg({{'reliability': 'sum'}}).write.mode('overwrite').parquet('{path}.spark')",
+    ]
+    return [sys.executable, "-c", "\n".join(lines)]
+
+
 def sle_encode(path: Path, *more: str) -> list[str]:
     program = str(Path(sys.executable).with_name("sle"))
     return [program, "encode", str(path), "-o", f"{path}.out.parquet", "--quiet", *more]
+
+
+def sle_on_spark(path: Path) -> list[str]:
+    """The folder that it writes must not be there before."""
+    words = sle_encode(path, "--engine", "spark", "--master", "local[2]", "--weigh", "stated")
+    words[words.index("-o") + 1] = target = f"{path}.sle.parquet"
+    return ["sh", "-c", f"rm -rf '{target}' && exec {shlex.join(words)}"]
 
 
 CASES: dict[str, Callable[..., Step]] = {
@@ -244,6 +274,10 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "sle encode": sle_encode,
     "sle encode --weigh stated": lambda path: sle_encode(path, "--weigh", "stated"),
     "sle encode --memory 2GB": lambda path: sle_encode(path, "--memory", "2GB"),
+    "duckdb COPY of GROUP BY, CSV": copy,
+    "sle encode --weigh stated, CSV": lambda path: sle_encode(path, "--weigh", "stated"),
+    "Spark's GROUP BY and write": spark_write,
+    "sle encode --engine spark": sle_on_spark,
 }
 
 
@@ -253,7 +287,7 @@ def measure(runs: list[Run], turns: list[int], folder: Path) -> list[Row]:
     if runs[0].case.startswith("spark"):
         return with_spark(runs, turns, folder)
     (run,), (turn,) = runs, turns
-    path = folder / f"{stem(run)}.parquet"
+    path = folder / f"{stem(run)}.{'csv' if run.case.endswith('CSV') else 'parquet'}"
     if run.case in COMMANDS:
         seconds, megabytes = command(*COMMANDS[run.case](path))
         return [row(run, turn, seconds, megabytes=megabytes)]
