@@ -224,7 +224,7 @@ def test_sle_train_learns_in_rounds(here, sle):
     words = ("--features", "X.npz", "--model", "m.safetensors", "--epochs", 2)
     code, _, err = sle("train", "crowd.csv", *words, "--rounds", 2)
     assert code == 0, err
-    assert "of 2 predicts held-out votes best" in err
+    assert "of 2 is taken, by held-out votes" in err
 
 
 def tiny_folder(path):

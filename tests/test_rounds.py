@@ -153,14 +153,26 @@ def test_one_round_chosen_is_learning_from_the_annotations_as_they_are(monkeypat
     crowd = crowd_of(y, per_item=3)
     alone = quick(validation=0.0)
     several = quick(validation=0.0, rounds=2)
-    worse = iter([1.0, 2.0])
-    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_loss", lambda *_: next(worse))
+    worse = iter([np.ones(4), np.full(4, 2.0)])
+    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(worse))
     assert_same_weights(several.fit(X, crowd), alone.fit(X, crowd))
     assert several.rounds_.chosen == 1
     assert several.rounds_.target is None
 
 
 @pytest.mark.usefixtures("few_trials")
+def test_a_round_that_is_better_by_chance_is_not_taken(monkeypatch):
+    X, y = rows(80)
+    # A mean of 2 and then 1.8, but every vote moves by about 1.
+    each = [np.asarray([1.0, 3.0, 2.0, 2.0]), np.asarray([2.0, 2.0, 1.0, 2.2])]
+    losses = iter(each)
+    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(losses))
+    found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=3)
+    assert found.losses == pytest.approx([2.0, 1.8])
+    assert found.chosen == 1
+    assert found.target is None
+
+
 @pytest.mark.usefixtures("few_trials")
 def test_single_votes_beside_networks_that_tell_nothing_stay_as_they_are_after_one_round(
     monkeypatch,
@@ -179,8 +191,8 @@ def test_single_votes_beside_networks_that_tell_nothing_stay_as_they_are_after_o
 def test_a_better_round_is_learned_from(monkeypatch):
     X, y = rows(80)
     crowd = crowd_of(y, per_item=3)
-    better = iter([2.0, 1.0, 1.5])
-    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_loss", lambda *_: next(better))
+    better = iter([np.full(4, 2.0), np.ones(4), np.full(4, 1.5)])
+    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(better))
     model = quick(rounds=4, reliability=[0.9, 0.8, 0.7]).fit(X, crowd)
     assert model.rounds_.losses == [2.0, 1.0, 1.5]
     assert model.rounds_.chosen == 2

@@ -241,7 +241,7 @@ def test_new_labels_may_come_later(tmp_path: Path):
 
 
 def test_a_first_batch_of_one_label_must_say_which_others_there_are(tmp_path: Path):
-    words = r"at least two labels are needed; only 'no' came, .* labels=\['no', ...\]"
+    words = r"at least two labels are needed; only 'no' came, .*labels=\['no', ...\]"
     assert_refused(tmp_path, words, MORE)
     add(tmp_path, MORE, labels=["yes", "no"])
     assert list(opinions(tmp_path))[1:3] == ["belief_yes", "belief_no"]

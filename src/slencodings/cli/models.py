@@ -214,10 +214,9 @@ def _told(helped: Helped, *, truth: bool) -> str:
     if not helped.worth:
         return "not used: held-out votes are predicted no better with it"
     if truth:
-        best = 1 + int(np.argmin(helped.losses))
         return (
-            f"one more source, to the power of {helped.worth:g}; round {best} of "
-            f"{len(helped.losses)} predicts held-out votes best"
+            f"one more source, to the power of {helped.worth:g}; round {len(helped.losses)} is "
+            "taken, by held-out votes"
         )
     without, loss = helped.losses
     return (

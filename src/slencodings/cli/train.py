@@ -102,7 +102,7 @@ def train(
     read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
     if rounds > 1:
         chosen, losses = trained.model.rounds_.chosen, trained.model.rounds_.losses
-        read.say("note", f"round {chosen} of {len(losses)} predicts held-out votes best")
+        read.say("note", f"round {chosen} of {len(losses)} is taken, by held-out votes")
     if predictions is not None:
         names, unseen = a.items[there].tolist(), trained.unseen[there]
         write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})

@@ -33,7 +33,8 @@ class Helped(NamedTuple):
     opinion : Opinion (N,), with the base rate that the crowd's have
     worth : how much the network counts, 0 if it is not used: of votes in units of the prior weight,
         of truth as a power of its probabilities
-    losses : the log-loss of held-out votes without a network and with it; of truth, by round
+    losses : the log-loss of held-out votes without a network and with it; of truth, of each
+        round up to the one that is taken
     """
 
     opinion: Opinion
@@ -106,7 +107,7 @@ def truth_with_network(
     if found.worth:
         P = found.truth.probability
         truth = maximize_uncertainty(Opinion(P, np.zeros(len(P)), truth.base_rate))
-    return Helped(truth, found.worth, found.losses)
+    return Helped(truth, found.worth, found.losses[: found.chosen])
 
 
 def _like(crowd: Crowd, annotations: Annotations) -> Crowd:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats, Opinion, smooth
-from slencodings.trust.source import Sourced, truth_with_source
+from slencodings.trust.source import Sourced, surely_lower, truth_with_source
 
 # The share of items whose votes choose the round.
 _HELD_OUT = 0.2
@@ -27,12 +27,14 @@ class Rounds(NamedTuple):
 
     Attributes
     ----------
-    target : Opinion (N,) to learn from in the round that predicts votes best; None if that is the
-        first, which learns from the annotations as they are
+    target : Opinion (N,) to learn from in the round that is chosen; None if that is the first,
+        which learns from the annotations as they are
     truth : Opinion (N,), what is true of the items by people and the networks of that round
     predicted : array (N, K), what those networks say of items that they have not seen
     worth : how far they are believed, see `trust.truth_with_source`
     losses : the log-loss of held-out votes after each round
+    chosen : the last round, counted from 1, that predicts them better than the one before by more
+        than a standard error (as Breiman et al. 1984 choose trees)
     """
 
     target: Opinion | None
@@ -40,11 +42,7 @@ class Rounds(NamedTuple):
     predicted: Floats
     worth: float
     losses: list[float]
-
-    @property
-    def chosen(self) -> int:
-        """The round that predicts held-out votes best, counted from 1."""
-        return 1 + int(np.argmin(self.losses))
+    chosen: int
 
 
 def learn_in_rounds(
@@ -60,8 +58,8 @@ def learn_in_rounds(
 ) -> Rounds:
     """Learn from annotations with networks that help to say what is true, at most so many rounds.
 
-    It ends with the first round that predicts held-out votes no better than the one before, so
-    that it costs a network for each fold and round.
+    It ends with the first round that does not predict held-out votes better than the one before by
+    more than a standard error, and costs a network for each fold and round.
 
     Parameters
     ----------
@@ -83,7 +81,7 @@ def learn_in_rounds(
     hidden = annotations.rows(part[annotations.item] < 0)
     shared = bool(np.any(np.bincount(shown.item) > 1))
     found: list[tuple[Floats, Sourced]] = []
-    losses: list[float] = []
+    losses: list[Floats] = []
     target: Opinion | None = None
     for r in range(rounds):
 
@@ -93,8 +91,8 @@ def learn_in_rounds(
 
         predicted = cross_fitted(model, X, shown, target, part, on_network)
         sourced = truth_with_source(shown, predicted, rng=rng)
-        losses.append(sourced.vote_loss(hidden))
-        if r > 0 and losses[-1] >= min(losses[:-1]):
+        losses.append(sourced.vote_losses(hidden))
+        if r > 0 and not surely_lower(losses[-1], losses[-2], standard_errors=1):
             break
         found.append((predicted, sourced))
         if sourced.worth == 0 and not shared:
@@ -105,7 +103,8 @@ def learn_in_rounds(
         before = smooth(truth_with_source(annotations, found[-2][0], rng=rng).truth, smoothing)
     predicted = found[-1][0]
     last = truth_with_source(annotations, predicted, rng=rng)
-    return Rounds(before, last.truth, predicted, last.worth, losses)
+    means = [float(np.mean(each)) for each in losses]
+    return Rounds(before, last.truth, predicted, last.worth, means, len(found))
 
 
 def _parts(annotations: Annotations, folds: int, rng: np.random.Generator) -> NDArray[np.intp]:

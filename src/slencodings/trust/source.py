@@ -43,14 +43,14 @@ class Sourced(NamedTuple):
     model: TruthModel
     log_source: Floats
 
-    def vote_loss(self, annotations: Annotations) -> float:
-        """The mean log-loss of votes on these N items from the source alone, by known annotators.
+    def vote_losses(self, annotations: Annotations) -> Floats:
+        """The log-loss of each vote on these N items from the source alone, by known annotators.
 
         - log sum_c p(truth c | source) E_mc(vote)
         """
         p = self.model.posterior(self.log_source, np.zeros(len(self.log_source)))
         each = log_likelihoods(annotations, np.log(self.model.confusion))
-        return float(np.mean(_losses(p[annotations.item], each)))
+        return _losses(p[annotations.item], each)
 
 
 def truth_with_source(
@@ -92,7 +92,8 @@ def truth_with_source(
     best = min(tried, key=_by_loss)
     others = [trials.run(best.worth, s) for s in _STRENGTHS if s != best.strength]
     best = min([best, *others], key=_by_loss)
-    if not np.any(np.bincount(a.item) > 1) and not best.surely_better_than(tried[0]):
+    helps = surely_lower(best.each, tried[0].each, standard_errors=2)
+    if not np.any(np.bincount(a.item) > 1) and not helps:
         # Nobody can be compared with anybody, and nothing says which label is which: EM would
         # give items any label that its confusions then explain.
         model = _learn_with_source(a, tried[0], 0 * ratio)
@@ -115,11 +116,6 @@ class _Trial(NamedTuple):
     strength: float
     correlation: float
     each: Floats  # the loss of each vote
-
-    def surely_better_than(self, other: _Trial) -> bool:
-        """Whether votes are predicted better by more than two standard errors."""
-        gain = other.each - self.each
-        return bool(np.mean(gain) > 2 * np.std(gain) / np.sqrt(max(len(gain), 1)))
 
 
 _by_loss = attrgetter("loss")
@@ -156,6 +152,12 @@ class _Trials(NamedTuple):
         best = min(found, key=lambda c: np.mean(found[c]))
         both = (alone + found[best]) / 2
         return _Trial(float(np.mean(both)), worth, strength, best, both)
+
+
+def surely_lower(losses: Floats, before: Floats, *, standard_errors: float) -> bool:
+    """Whether votes are predicted better than before by more than so many standard errors."""
+    gain = before - losses
+    return bool(np.mean(gain) > standard_errors * np.std(gain) / np.sqrt(max(len(gain), 1)))
 
 
 def _losses(truth: Floats, log_likelihood: Floats) -> Floats:
