@@ -328,7 +328,7 @@ def _engines(ax: Axes, rows: list[Row]) -> None:
     for y, (engine, values, _) in enumerate(reversed(drawn)):
         low, high = limits(values)
         middle = statistics.median(values)
-        ax.barh(y, middle, color=SKY if engine != "sle encode" else LIGHT, height=0.6)
+        ax.barh(y, middle, color=LIGHT if engine.startswith("sle encode") else SKY, height=0.6)
         ax.plot([low, high], [y, y], color="black", lw=1)
         ax.annotate(f" {middle:.2f}", (high, y), va="center", fontsize=8)
     ax.set_yticks(range(len(drawn)), [engine for engine, _, _ in reversed(drawn)])

@@ -496,7 +496,7 @@ def test_the_figure_has_a_bar_for_each_engine():
     rows, _ = kept()
     figure = tables.figure(rows)
     (ax,) = figure.axes
-    assert len(ax.patches) == len(ax.get_yticklabels()) == 8
+    assert len(ax.patches) == len(ax.get_yticklabels()) == 9
     plt.close(figure)
 
 
