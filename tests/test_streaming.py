@@ -146,8 +146,8 @@ print(fuse(sys.argv[1] + "/many*.parquet") - before)
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A folder of 16M rows, and the bytes that they would take in memory, about 400 MB."""
-    folder, copies, n = tmp_path_factory.mktemp("many"), 16, 1_000_000
+    """A folder of 32M rows, and the bytes that they would take in memory, about 800 MB."""
+    folder, copies, n = tmp_path_factory.mktemp("many"), 32, 1_000_000
     rng = np.random.default_rng(0)
     names = {name: rng.integers(0, 5000, n) for name in ("item", "who")}
     said = {"label": pl.Series(LABELS)[rng.integers(0, 3, n)], "doubt": rng.random(n)}
