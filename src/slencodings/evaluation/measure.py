@@ -95,7 +95,7 @@ def measure(
     rows: list[Row] = []
     for i, (name, target) in enumerate(targets.items()):
         u = target.uncertainty
-        row: dict[str, Any] = {
+        row = {
             "method": name,
             "seconds": seconds[i],
             "uncertainty": None if u is None else float(np.mean(u)),
@@ -112,9 +112,9 @@ def measure(
     return rows
 
 
-def _intervals(i: int, losses: Mapping[str, Resampled | None]) -> dict[str, Any]:
+def _intervals(i: int, losses: Mapping[str, Resampled | None]) -> dict[str, float | None]:
     """Where the losses of a method lie, how far it is behind, and whether it is best for sure."""
-    found: dict[str, Any] = {}
+    found: dict[str, float | None] = {}
     for name, loss in losses.items():
         ends = (None, None) if loss is None else loss.interval(i)
         found[f"{name}_low"], found[f"{name}_high"] = ends

@@ -133,7 +133,7 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     )
 
 
-def _in_order(frame: Frame) -> dict[str, Any]:
+def _in_order(frame: Frame) -> dict[str, NDArray[Any]]:
     """All of a frame as arrays, in the order of its rows."""
     arrays = to_arrays(frame)
     order = np.argsort(arrays[ROW])
