@@ -1,7 +1,10 @@
 """The laws that `make torture` looks at for an hour, for a moment; and that it would tell."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -44,18 +47,36 @@ def test_every_reader_reads_what_it_is_begun_with_and_refuses_half_of_it(name: s
     assert said is None or len(said) > 20
 
 
-def test_what_is_neither_read_nor_refused_in_words_is_told_once(
-    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("SLENCODINGS_FAILED", str(tmp_path))
+def test_what_is_neither_read_nor_refused_in_words_is_told_once(told: Path, tmp_path: Path):
     reader = Reader("x.csv", lambda path: json.loads(path.read_text()), lambda: [b"1"])
-    one = fuzz.watched("x.csv", lambda data: refused(reader, data, tmp_path))
+    one = fuzz.watched("x.csv", lambda data: refused(reader, data, tmp_path), tmp_path)
     for data in (b"1", b"{", b"["):
         one(data)
     lines = [json.loads(line) for line in told.read_text().splitlines()]
     assert len(lines) == 1
     assert "JSONDecodeError" in lines[0]["failure"]
     assert [path.read_bytes() for path in tmp_path.glob("fuzzed-*")] == [b"{"]
+
+
+def test_a_log_of_all_that_a_turn_prints_keeps_what_it_tells(tmp_path: Path):
+    code = "import sys; from torture import fail; say = sys.stderr.write; say('begin\\n'); "
+    code += "fail('found'); say('end\\n' * 20); fail('again')"
+    log = tmp_path / "log"
+    environment = {k: v for k, v in os.environ.items() if k != "SLENCODINGS_TOLD"}
+    with log.open("wb") as out:
+        subprocess.run(
+            [sys.executable, "-c", code],
+            check=True,
+            stdout=out,
+            stderr=out,
+            env=environment | {"PYTHONPATH": str(Path(__file__).parent)},
+        )
+    lines = log.read_text().splitlines()
+    assert [lines[0], lines[1], lines[-1]] == [
+        "begin",
+        '{"failure": "found"}',
+        '{"failure": "again"}',
+    ]
 
 
 def test_json_is_changed_in_one_place_and_stays_json():

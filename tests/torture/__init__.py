@@ -6,9 +6,11 @@ time (of `time.monotonic`) and tells what it did.
 
 import json
 import os
+import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -17,7 +19,7 @@ MOST_FAILURES = 5
 
 
 def tell(what: str, count: int = 1) -> None:
-    """Note how many of what were done, in the file that the turn was given."""
+    """Note how many of what were done, in the file that the turn was given, or on the terminal."""
     _note({what: count})
 
 
@@ -27,8 +29,10 @@ def fail(what: str) -> None:
 
 
 def _note(line: dict[str, object]) -> None:
-    with open(os.environ["SLENCODINGS_TOLD"], "a") as told:
-        told.write(json.dumps(line) + "\n")
+    place = os.environ.get("SLENCODINGS_TOLD")
+    # `/dev/stdout` would be another way into the same file, over which the next line is written.
+    with open(place, "a") if place else nullcontext(sys.stdout) as told:
+        print(json.dumps(line), file=told, flush=True)
 
 
 def again(what: str, law: Callable[[np.random.Generator], None], seed: int, until: float) -> None:

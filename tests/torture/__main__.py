@@ -124,6 +124,5 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.turn is None:
         sys.exit(main(given.seed, given.minutes, given.workers))
-    os.environ.setdefault("SLENCODINGS_TOLD", "/dev/stdout")
     module = importlib.import_module(f"torture.{given.turn}")
     module.turn(given.seed, time.monotonic() + given.seconds)

@@ -1,6 +1,7 @@
 """Readers of files against a fuzzer that is guided by coverage, atheris: read or refused in words.
 
-A turn looks at one reader. One alone, for as long as wanted, and the corpus it grows:
+A turn looks at one reader. One alone, for as long as wanted, and the corpus it grows, with what
+failed beside it:
 
     PYTHONPATH=src:tests python -m torture.fuzz crowd.json 600 --corpus FOLDER
 """
@@ -71,8 +72,8 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
     return at(value[path[0]], path[1:]) if path else value
 
 
-def watched(name: str, look: Callable[[bytes], object]) -> Callable[[bytes], None]:
-    """Look at bytes, count, and note what is neither read nor refused; the same only once."""
+def watched(name: str, look: Callable[[bytes], object], kept: Path) -> Callable[[bytes], None]:
+    """Look at bytes, count, and keep what is neither read nor refused; the same only once."""
     seen: set[str] = set()
     count, told = 0, time.monotonic()
 
@@ -97,29 +98,36 @@ def watched(name: str, look: Callable[[bytes], object]) -> Callable[[bytes], Non
         if where in seen:
             return
         seen.add(where)
-        folder = Path(os.environ.get("SLENCODINGS_FAILED", tempfile.gettempdir()))
-        kept = folder / f"fuzzed-{hashlib.sha256(data).hexdigest()[:12]}-{name}"
-        kept.write_bytes(data)
-        fail(f"{name}: {where}; the bytes are in {kept}\n{text}")
+        path = kept / f"fuzzed-{hashlib.sha256(data).hexdigest()[:12]}-{name}"
+        path.write_bytes(data)
+        fail(f"{name}: {where}; the bytes are in {path}\n{text}")
         if len(seen) >= MOST_FAILURES:
             os._exit(0)
 
     return one
 
 
-def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> None:
-    """Fuzz one reader, by the seed if none is named, until time is up; this ends the process.
+def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> int:
+    """Fuzz one reader, by the seed if none is named, until time is up; how that process ended.
 
-    One that is named tells what it covers as it goes, and at the end.
+    One that is named tells what it covers as it goes, and at the end. The fuzzer ends its process
+    and lets nothing be cleaned up there, so it has one of its own.
     """
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        if not (child := os.fork()):
+            os.environ["TMPDIR"] = folder
+            tempfile.tempdir = None
+            _fuzz(name, seconds, seed, corpus, Path(folder))
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _fuzz(name: str | None, seconds: float, seed: int, corpus: Path, folder: Path) -> None:
     try:
         atheris: Any = import_module("atheris")
     except ImportError:
         fail("fuzzing needs atheris, which is not installed. Type: pip install atheris")
         return
-    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    os.environ["TMPDIR"] = str(folder)
-    tempfile.tempdir = None
     with atheris.instrument_imports(include=["slencodings"]):
         from torture.readers import READERS, refused
 
@@ -129,22 +137,26 @@ def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> None:
         # What a reader imports only when it reads would not be seen by the fuzzer otherwise.
         for data in seeds:
             refused(reader, data, folder)
-    here.mkdir(parents=True, exist_ok=True)
+    kept = corpus / "failed"
+    for place in (here, kept):
+        place.mkdir(parents=True, exist_ok=True)
     for n, data in enumerate(seeds):
         (here / f"seed-{n}").write_bytes(data)
     (folder / "words").write_text(words(seeds))
     how = {
         "max_total_time": max(1, int(seconds)),
         "seed": seed % 2**31 or 1,
+        # Of a clock, which runs on while others have the processor; `watched` looks at the latter.
         "timeout": 10 * SECONDS,
+        "report_slow_units": 10 * SECONDS,
         "rss_limit_mb": MEGABYTES,
         "max_len": max(LARGEST, *map(len, seeds)),
         "dict": folder / "words",
-        "artifact_prefix": f"{folder}/",
+        "artifact_prefix": f"{kept}/{name}-",
         "verbosity": int(alone),
         "print_final_stats": int(alone),
     }
-    one = watched(name, lambda data: refused(reader, data, folder))
+    one = watched(name, lambda data: refused(reader, data, folder), kept)
     # A file that asks for more memory than there is must be refused before that.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -160,15 +172,24 @@ def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> None:
 
 def turn(seed: int, until: float) -> None:
     """One of the readers, by the seed."""
-    fuzz(None, until - time.monotonic(), seed, Path("build/fuzz"))
+    sys.exit(fuzz(None, until - time.monotonic(), seed, Path("build/fuzz")))
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """One reader for so long, and what came of it: 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="torture.fuzz", description=__doc__)
     parser.add_argument("reader")
     parser.add_argument("seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", type=Path, default=Path("build/fuzz"))
     given = parser.parse_args()
-    os.environ.setdefault("SLENCODINGS_TOLD", "/dev/stdout")
-    fuzz(given.reader, given.seconds, given.seed, given.corpus)
+    start = time.time()
+    code = fuzz(given.reader, given.seconds, given.seed, given.corpus)
+    kept = [p for p in (given.corpus / "failed").glob("*") if p.stat().st_mtime >= start]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} s of a processor, failures: {len(kept)}")
+    return code or bool(kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
