@@ -210,8 +210,24 @@ def test_marks_of_other_programs_and_empty_files_are_left_out(here: Path):
         (here / "in" / name).write_text("x" if name[0] in "_.r" else "")
     rows, about = encode("in")
     assert rows == whole
-    assert dict(about["told"][:3])["note"] == "2 empty files are left out"
+    assert dict(about["told"][:3])["note"] == "2 empty files left out"
     assert "files" not in about
+
+
+def test_a_file_that_is_named_again_is_read_once_and_that_is_said(here: Path):
+    whole, _ = encode(str(write(here / "a.csv", ROWS)))
+    write(here / "in/b.csv", [row | {"item": f"b{row['item']}"} for row in ROWS])
+    for names in (["a.csv", "a.csv"], ["a.csv", "./a.csv", str(here / "a.csv")]):
+        rows, about = encode(names)
+        assert rows == whole
+        assert about["told"][0] == ("note", "named more than once, read once: 'a.csv'")
+    rows, about = encode(["in", "a.csv", "in/*.csv"])
+    assert len(rows) == 2 * len(whole)
+    assert about["told"][0] == ("note", "named more than once, read once: 'in/b.csv'")
+    told: list[tuple[str, str]] = []
+    crowd = read_crowd(["a.csv"] * 3, columns=COLUMNS, say=lambda *x: told.append(x))
+    assert len(crowd.annotations.item) == len(ROWS)
+    assert told[0] == ("note", "named more than once, read once: 'a.csv'")
 
 
 @pytest.mark.parametrize(

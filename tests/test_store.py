@@ -850,5 +850,5 @@ def test_sle_forget_takes_an_annotator_out(sle: Any):
     assert sle("encode", "in.csv", "--into", "s.parquet", "--by-annotator", "-q").code == 0
     run = sle("forget", "s.parquet", "--annotator", "ann")
     assert run.code == 0, run.err
-    assert "forgot   ann: 1 annotations; s.parquet: 4 rows in 1 batch, 2 labels, 1 ann" in run.err
+    assert "forgot   ann: 1 annotation; s.parquet: 4 rows in 1 batch, 2 labels, 1 ann" in run.err
     assert "it is for `--into" in sle("encode", "in.csv", "-o", "o.csv", "--by-annotator").err

@@ -99,14 +99,14 @@ def train(
     )  # fmt: skip
     trained.model.text_encoder_, trained.model.questions_ = encoder, questions
     trained.model.save(model)
-    read.say("wrote", f"{model}: {objective}, {len(trained.model.history_)} epochs")
+    read.say("wrote", f"{model}: {objective}, {counted(len(trained.model.history_), 'epoch')}")
     if rounds > 1:
         chosen, losses = trained.model.rounds_.chosen, trained.model.rounds_.losses
         read.say("note", f"round {chosen} of {len(losses)} is taken, by held-out votes")
     if predictions is not None:
         names, unseen = a.items[there].tolist(), trained.unseen[there]
         write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
-        read.say("wrote", f"{predictions}: {len(names):,} opinions")
+        read.say("wrote", f"{predictions}: {counted(len(names), 'opinion')}")
     about = {"model": model, "objective": objective, "seed": seed or 0, "test": test}
     if not trained.unseen.any():
         return Found([about], about, lambda: None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slencodings.annotations import some
+from slencodings.annotations import counted, some
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, alone, open_store, read_sums
 from slencodings.files.write import WRITERS, disk_errors, literal, workspace, writing
@@ -46,7 +46,8 @@ def forget(path: str, annotators: Sequence[str], say: Say = lambda what, text: N
         parquet = WRITERS[".parquet"]
         with writing(connection, left, place, parquet, store.about()):
             pass
-    say("forgot", f"{', '.join(annotators)}: {taken:,g} annotations; {path}: {store.in_words()}")
+    gone = counted(round(taken), "annotation")
+    say("forgot", f"{', '.join(annotators)}: {gone}; {path}: {store.in_words()}")
     if store.crowd is not None:
         say(
             "note",

@@ -75,8 +75,6 @@ def read_job(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
     crowd, reading = read(
         job.connection, source, job.reading, learned=learned, say=say, step=job.step
     )
-    if source.empty:
-        say("note", f"{source.empty:,} empty files are left out")
     job.step("checking", None, "")
     if known is not None:
         kept_evidence.check_roles(known, reading, source.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import re
 import shutil
 import sys
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import duckdb
 
+from slencodings.annotations import counted, some
 from slencodings.choices import TableFormat
 from slencodings.files import exports
 from slencodings.files.beside import tells_about_others
@@ -49,6 +51,7 @@ class Source(NamedTuple):
     local : whether they are on this machine
     folders : whether names of folders hold columns, as day=2026-11-16 does
     empty : how many files have nothing in them, and are not among `files`
+    twice : those that several names stand for
     root : the one file or folder of this machine that was named, if it was one
     known : columns that nobody need be told of when they are not used
     store : whether it is a store of evidence, and not annotations
@@ -59,6 +62,7 @@ class Source(NamedTuple):
     local: bool = True
     folders: bool = False
     empty: int = 0
+    twice: Sequence[str] = ()
     root: str | None = None
     known: tuple[str, ...] = ()
     store: bool = False
@@ -67,6 +71,7 @@ class Source(NamedTuple):
 def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> Source:
     """Find the files that names stand for; what comes through a pipe is copied into the folder."""
     names = [names] if isinstance(names, str) else list(names)
+    names, same = _once(names)
     remote = [name for name in names if ADDRESS.match(name)]
     if remote and len(remote) < len(names):
         raise ValueError(
@@ -77,10 +82,10 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
     elif len(names) == 1 and not _is_many(names[0]):
         path = _one(names[0], folder)
         store = is_store(connection, path)
-        return Source(path.name, [str(path)], root=str(path), store=store)
+        return Source(path.name, [str(path)], twice=same, root=str(path), store=store)
     else:
         files = [str(path) for name in names for path in _paths(name)]
-    files = list(dict.fromkeys(files))
+    files, again = _once(files)
     filled = [file for file in files if remote or Path(file).stat().st_size]
     if not filled:
         raise ValueError(
@@ -90,11 +95,28 @@ def locate(connection: Connection, names: str | Sequence[str], folder: Path) -> 
     folders = any("=" in part for file in filled for part in _below(names, file))
     root = names[0] if len(names) == 1 and Path(names[0]).is_dir() else None
     store = not remote and len(filled) == 1 and is_store(connection, Path(filled[0]))
-    return Source(called, filled, not remote, folders, len(files) - len(filled), root, store=store)
+    empty, twice = len(files) - len(filled), sorted({*same, *again})
+    return Source(called, filled, not remote, folders, empty, twice, root, store=store)
+
+
+def _once(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Each file or address once, and those that came again, in the same words or others."""
+    found: dict[str, str] = {}
+    again: set[str] = set()
+    for name in names:
+        place = name if ADDRESS.match(name) else os.path.abspath(name)
+        if place in found:
+            again.add(found[place])
+        found.setdefault(place, name)
+    return list(found.values()), sorted(again)
 
 
 def converted(source: Source, reading: Reading, folder: Path, say: Say) -> Source:
     """The source with copies in the folder of what the engine could not read."""
+    if source.empty:
+        say("note", f"{counted(source.empty, 'empty file')} left out")
+    if source.twice:
+        say("note", f"named more than once, read once: {some(source.twice)}")
     if not source.local:
         return source
     how = {"encoding": reading.encoding, "sheet": reading.sheet}

@@ -54,7 +54,8 @@ class Store(NamedTuple):
         rows, n = sum(batch["rows"] for batch in self.batches), len(self.batches)
         batches = f"{n:,} batch{'es' * (n > 1)}"
         text = f"{counted(rows, 'row')} in {batches}, {counted(len(self.labels), 'label')}"
-        return text + (f", {self.forgotten:,g} annotations forgotten" if self.forgotten else "")
+        gone = f", {counted(round(self.forgotten), 'annotation')} forgotten"
+        return text + (gone if self.forgotten else "")
 
     @property
     def learned(self) -> Crowd | None:
