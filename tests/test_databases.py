@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -288,6 +289,17 @@ def test_a_database_that_is_not_there_is_said(
     assert "secret" not in str(e.value)
     monkeypatch.setitem(sys.modules, "ibis", None)
     with pytest.raises(ImportError, match=r"pip install 'slencodings\[postgres\]'"):
+        encode_in_database("postgresql://here/db", "people", "out.csv")
+
+
+def test_what_ibis_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str) -> None:
+        raise ImportError("Failed.\n\nYou can\n install it") from ImportError(f"no {name} driver")
+
+    backends = ModuleType("ibis")
+    vars(backends)["__getattr__"] = load
+    monkeypatch.setitem(sys.modules, "ibis", backends)
+    with pytest.raises(ImportError, match=r"no postgres driver\. Install what can: pip install"):
         encode_in_database("postgresql://here/db", "people", "out.csv")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files.forms import how_written
 from slencodings.files.in_place import fuse_in_place
@@ -84,7 +85,7 @@ def encode_table(
         else:
             about["written"] = _write_file(opinions, str(target), writer, about)
     place = into_table or target
-    say("wrote", f"{place}: {about['written']:,} rows, {how_written(about)}")
+    say("wrote", f"{place}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
 
 
@@ -98,8 +99,9 @@ def connected(address: str) -> Generator[Any]:
     except (ImportError, AttributeError) as error:
         extra = "sqlite" if sqlite else "postgres"
         raise ImportError(
-            f"nothing here can reach such a database: {error}. Install what can: "
-            f"pip install 'slencodings[{extra}]'"
+            # Ibis says how to install Ibis; its cause is what is missing.
+            f"nothing here can reach such a database: {_first_line(error.__cause__ or error)}. "
+            f"Install what can: pip install 'slencodings[{extra}]'"
         ) from error
     if sqlite:
         path = address.split("://", 1)[1].removeprefix("/")  # a fourth slash begins a path at /
@@ -132,7 +134,7 @@ def _public(address: str) -> str:
     return parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", "@", 1)).geturl()
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
