@@ -302,7 +302,9 @@ def test_a_shell_can_complete_the_verbs(sle: Sle, monkeypatch):
         ),
         (["crowd.csv", "-o", "-", "--operator", "sum"], "--operator.*'sum'"),
         (["crowd.csv", "-o", "-", "--smoothing", "2"], "--smoothing"),
-        (["crowd.csv", "-o", "-", "--smoothing", "much"], "--smoothing"),
+        # Older typers name what came in words of their own.
+        (["crowd.csv", "-o", "-", "--smoothing", "much"], "(a number is needed; |: )'much' "),
+        (["crowd.csv", "-o", "-", "--seed", "0.5"], "(a whole number is needed; |: )'0.5' "),
         (["crowd.csv", "-o", "-", "--prior-weight", "0"], "positive number is needed; 0 came"),
         (["crowd.csv", "-o", "-", "--confidence-scale", "5"], "different ends.*1-5.*'5' came"),
         (["crowd.csv", "-o", "-", "--confidence-scale", "5-5"], "different ends.*'5-5' came"),

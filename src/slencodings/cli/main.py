@@ -18,7 +18,7 @@ from slencodings.cli.crowd import compare, groups, reliability, report, triage
 from slencodings.cli.encode import command as encode
 from slencodings.cli.encode import forget
 from slencodings.cli.help import SUMMARIES, Grouped
-from slencodings.cli.messages import in_options
+from slencodings.cli.messages import in_options, with_what_came
 from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes, printable
@@ -125,6 +125,7 @@ def main() -> NoReturn:
 def _fail(error: Exception, command: Any) -> NoReturn:
     if hasattr(error, "exit_code") and hasattr(error, "show"):
         usage: Any = error  # a usage error, which knows how to say itself
+        usage.message = with_what_came(usage)
         usage.show()
         sys.exit(usage.exit_code)
     if {"-v", "--verbose"} & set(sys.argv):

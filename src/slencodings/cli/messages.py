@@ -49,6 +49,16 @@ def in_options(message: str, command: Any) -> str:
     return re.sub(rf"\b({names})=({_GIVEN})", as_typed, message)
 
 
+def with_what_came(error: Any) -> str:
+    """typer's words for wrong usage; where a value is no such number, with the value."""
+    # Of newer typers; those before say it themselves.
+    for wrong in getattr(error.__cause__, "errors", list[dict[str, Any]])():
+        needed = {"int_parsing": "a whole number", "float_parsing": "a number"}.get(wrong["type"])
+        needed = f"{needed} is needed" if needed else wrong["msg"]
+        return f"{needed}; {wrong['input']!r} came."
+    return error.message
+
+
 def spelled(parameter: str) -> str:
     """A parameter as an option."""
     return "--" + parameter.replace("_", "-")
