@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -228,6 +229,8 @@ def test_sle_triage_says_what_to_annotate_next(sle, digits, tmp_path):
     assert "The next 100 are expected to mend" in out
     assert "nan" not in out
     assert len(out.split("\n\n")[1].splitlines()) == 4
+    items = int(re.findall(r"7 annotations of (\d+) items", out)[0])
+    assert f"\n\n{items - 3} more planned; -o plan.csv has them all, --limit shows more." in out
     assert "--reliability reliability uses it" in err
     target = tmp_path / "next.csv"
     sle("triage", digits, "--budget", 7, "-o", target)
