@@ -186,6 +186,62 @@ def test_a_damaged_zip_file_is_refused(tmp_path: Path):
         read_export(path)
 
 
+@pytest.mark.parametrize(
+    ("part", "place", "change", "message"),
+    [
+        ("directory", 0, b"PX", r"^x.zip is packed and damaged: Bad magic number"),
+        (
+            "directory",
+            6,
+            b"\xff\x00",
+            r"^x.zip is packed in a way that is not known here: zip file v",
+        ),
+        (
+            "directory",
+            10,
+            b"\x09\x00",
+            r"a.jsonl in x.zip is packed in a way .* Unpack it",
+        ),
+        ("directory", 46, b"\xff", r"^x.zip is packed and damaged: 'utf-8' codec can't decode"),
+        ("end", 16, b"\xff\xff", r"a.jsonl in x.zip is packed and damaged: "),
+        ("member", 26, b"\xff\xff", r"a.jsonl in x.zip is packed and damaged: 'utf-8' codec"),
+    ],
+)
+def test_a_zip_file_that_lies_is_refused(
+    tmp_path: Path, part: str, place: int, change: bytes, message: str
+):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ä/a.jsonl", json.dumps(TASK))
+    content = bytearray(path.read_bytes())
+    begins = {"member": b"PK\x03\x04", "directory": b"PK\x01\x02", "end": b"PK\x05\x06"}
+    at = content.index(begins[part]) + place
+    content[at : at + len(change)] = change
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_export(path)
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_other_packers_cannot_unpack_is_damaged(tmp_path: Path, how: int):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", how) as archive:
+        archive.writestr("a.jsonl", json.dumps(TASK))
+    content = bytearray(path.read_bytes())
+    at = content.index(b"a.jsonl") + len(b"a.jsonl")
+    content[at : at + 20] = b"x" * 20
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a.jsonl is packed and damaged: .* Copy it again"):
+        read_export(path)
+
+
+def test_names_in_a_zip_file_may_be_spelled_in_any_way(tmp_path: Path):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("./a//b.jsonl", json.dumps(TASK))
+    assert read_export(path).columns["item"]
+
+
 def test_potato_s_other_files_are_not_read_twice(tmp_path: Path):
     line = {"id": "i", "displayed_text": "t", "label_annotations": {"s": {"yes": "true"}}}
     (tmp_path / "ann").mkdir()

@@ -209,6 +209,13 @@ def test_a_crowd_with_a_number_that_none_has_is_refused(path: Any, new: Any, wor
 # What says of itself what is not so
 
 
+def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path):
+    for name in ("crowd.parquet", "store.parquet"):
+        data = READERS["crowd.parquet"].seeds()[1].replace(b"confidence", b"\xe6onfidence"[:10])
+        said = refused(READERS[name], data, tmp_path)
+        assert said == f"{name} is damaged: the name of a column is no text. Copy it again."
+
+
 @pytest.mark.parametrize(
     ("path", "new", "words"),
     [

@@ -85,6 +85,12 @@ def plain_errors(source: Source, asked: Format | None = None) -> Generator[None]
         raise ValueError(
             f"{source.name} cannot be read as {format.upper()}: {why} {what_next}"
         ) from error
+    except RuntimeError as error:
+        if "conversion error" not in str(error):
+            raise
+        raise ValueError(
+            f"{source.name} is damaged: the name of a column is no text. Copy it again."
+        ) from error
 
 
 def brief(error: Exception) -> str:

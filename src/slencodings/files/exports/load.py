@@ -6,7 +6,9 @@ import csv
 import gzip
 import io
 import json
+import lzma
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -31,6 +33,8 @@ Keyed: TypeAlias = tuple[str | None, Json]
 # How much is read at a time, and the largest record, in characters. Files may be of any size.
 CHUNK, LARGEST = 1 << 20, 1 << 28
 NO_SPACE = re.compile(r"[^ \t\r\n]")
+# What Python's unpackers say of files that were cut or altered.
+DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error)
 ENDINGS = (".json", ".jsonl", ".csv", ".tsv")
 POTATO_FILES = ("annotated_instances.jsonl", "user_state.json")
 # An object of records by their id has such records; other objects are one record.
@@ -63,14 +67,11 @@ def parts(path: Path) -> list[Part]:
         found = [Part(p.name, p.parent.name, _opener(p), p) for p in files]
     elif not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
-    elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            members = [Path(name) for name in sorted(archive.namelist())]
-            check_unpacked(path, sum(part.file_size for part in archive.infolist()))
-        inside = [p for p in members if p.suffix in ENDINGS]
+    elif (members := _members(path)) is not None:
+        inside = {name: Path(name) for name in members if Path(name).suffix in ENDINGS}
         found = [
-            Part(p.name, p.parent.name or path.stem, partial(_member, path, p.as_posix()))
-            for p in inside
+            Part(p.name, p.parent.name or path.stem, partial(_member, path, name))
+            for name, p in inside.items()
         ]
     else:
         return [Part(path.name, "", _opener(path), path)]
@@ -90,16 +91,27 @@ def _opener(path: Path) -> Callable[[], IO[bytes] | gzip.GzipFile]:
     return partial(Gzipped, path) if packed else partial(path.open, "rb")
 
 
+def _members(path: Path) -> list[str] | None:
+    """The names in a zip file; None if it is none."""
+    with _plain_errors(path.name, packed=True):
+        if not zipfile.is_zipfile(path):
+            return None
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked(path, sum(part.file_size for part in archive.infolist()))
+            return sorted(archive.namelist())
+
+
 def _member(path: Path, name: str) -> IO[bytes]:
-    archive = zipfile.ZipFile(path)
-    if archive.getinfo(name).flag_bits & 1:
-        raise ValueError(f"{name} in {path.name} is locked with a password. Unpack it first.")
-    return archive.open(name)
+    with _plain_errors(f"{name} in {path.name}", packed=True):
+        archive = zipfile.ZipFile(path)
+        if archive.getinfo(name).flag_bits & 1:
+            raise ValueError(f"{name} in {path.name} is locked with a password. Unpack it first.")
+        return archive.open(name)
 
 
 def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
     """The records of one file, read as they are needed; `who` names the file in messages."""
-    with _plain_errors(part, who):
+    with _plain_errors(who, part.name, packed=part.path is None):
         with part.open() as file:
             start = file.read(4)
         if start == b"PAR1" and part.path is not None:
@@ -114,19 +126,33 @@ def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
 
 
 @contextmanager
-def _plain_errors(part: Part, who: str) -> Generator[None]:
-    """Errors of decoders and unpackers, in words for people."""
+def _plain_errors(who: str, name: str | None = None, *, packed: bool) -> Generator[None]:
+    """Errors of decoders and unpackers, in words for people; `name` is of a file of text."""
     try:
         yield
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{who} is packed in a way that is not known here: {error}. Unpack it first."
+        ) from error
     except UnicodeDecodeError as error:
+        if name is None:
+            raise _damaged(who, error) from error
         bad = error.object[error.start : error.start + 1]
         raise ValueError(
             f"{who} must be UTF-8, or UTF-16 with a byte order mark; it has {bad!r} where that "
-            f"makes no text. Convert it first: iconv -f LATIN1 -t UTF-8 {part.name} > "
-            f"utf8-{part.name}"
+            f"makes no text. Convert it first: iconv -f LATIN1 -t UTF-8 {name} > utf8-{name}"
         ) from error
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise ValueError(f"{who} is packed and damaged: {error}. Copy it again.") from error
+    except DAMAGE as error:
+        raise _damaged(who, error) from error
+    except OSError as error:
+        # Places outside of the file, or what bz2 cannot unpack.
+        if not packed:
+            raise
+        raise _damaged(who, error) from error
+
+
+def _damaged(who: str, error: Exception) -> ValueError:
+    return ValueError(f"{who} is packed and damaged: {error}. Copy it again.")
 
 
 def _text_records(part: Part, who: str, largest: int) -> Iterator[Keyed]:
