@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.opinion import Codes, Floats
+from slencodings.trust.at_once import at_once
 from slencodings.trust.truth import FOLDS, TruthModel, TruthOfOthers
-from slencodings.trust.worth import Votes
+from slencodings.trust.worth import ENOUGH, Votes
 
 # More votes tell no more about what people say where a label is true.
 _ENOUGH = 50_000
@@ -30,10 +31,13 @@ def through_truth(
     seen = Seen.of([t[v[known]] for t in truth[:2]], votes.label[known], votes.share[known] / 2)
     # As the truth behind a vote, so what people say there comes from other items.
     says = np.zeros((2, len(v)))
-    for f in range(FOLDS):
+
+    def learn_without(f: int) -> None:
         test = truth.fold[v] == f
         H = learn_habits(model.crowd, seen.those(~test[known]), 1e-6)[:, votes.label[test]].T
         says[:, test] = [np.einsum("bc,bc->b", t[v[test]], H) for t in truth[:2]]
+
+    at_once(learn_without, range(FOLDS), many=len(v) > ENOUGH)
     habits = learn_habits(model.crowd, seen, 1e-6)
     return model._replace(habits=habits), replace(votes, all_say=says[0], earlier_say=says[1])
 
