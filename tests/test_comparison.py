@@ -193,6 +193,35 @@ def test_habits_of_certain_predictions_are_counted():
     np.testing.assert_allclose(own[0], [first, habits[1]])
 
 
+def own_habits_one_by_one(P, a, crowd):
+    habits = np.tile(crowd, (len(a.annotators), 1, 1))
+    for _ in range(100):
+        counts = np.tile(10 * crowd, (len(a.annotators), 1, 1))
+        for p, m, y in zip(P, a.annotator, a.vectors, strict=True):
+            for label in np.flatnonzero(y):
+                told = p * habits[m, :, label]
+                counts[m, :, label] += y[label] * told / told.sum()
+        before, habits = habits, counts / counts.sum(axis=2, keepdims=True)
+        if np.abs(habits - before).max() < 1e-4:
+            break
+    return habits
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("prior", [0.0, 1.0])
+def test_own_habits_are_those_of_em_that_looks_at_every_label_of_everybody(soft, prior):
+    rng = np.random.default_rng(8)
+    # Most never say most of the labels, and somebody says nothing.
+    y = rng.dirichlet(np.full(6, 0.3), 90) if soft else rng.integers(0, 6, 90) * 7 % 6
+    a = make(rng.integers(0, 30, 90), rng.integers(0, 8, 90) + 1, y, K=6)
+    counts = Counts(lambda c: np.ones(len(c.item)), rng.dirichlet(np.ones(6)), prior)
+    P = counts.predict(a)
+    expected = own_habits_one_by_one(P, a, crowd_habits(P, a))
+    np.testing.assert_allclose(own_habits(P, a, crowd_habits(P, a)), expected, atol=1e-12)
+    each = np.einsum("qk,qkl->ql", P, expected[a.annotator])
+    np.testing.assert_allclose(counts.predict_own(a, a), each, atol=1e-12)
+
+
 def test_habits_come_back_from_a_crowd_that_has_them():
     rng = np.random.default_rng(1)
     R, H = 40_000, np.asarray([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.0, 0.3, 0.7]])

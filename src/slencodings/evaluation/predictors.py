@@ -13,16 +13,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from slencodings.annotations import Annotations, leave_one_out
+from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_own_habits
 from slencodings.metrics import top_shares
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd
 from slencodings.trust.habits import Seen, learn_habits
 
-# An annotator's habits are as strong as the crowd's once they are seen in so many annotations.
-_HABITS_OF_THE_CROWD = 10.0
 _EXPECTED_ACCURACY = 0.9
-# More digits of habits move the log-loss by a few in a hundred thousand.
-_CLOSE = 1e-4
 # W of the Dirichlets that opinions stand for, unless it is learned.
 _PRIOR_WEIGHT = 2.0
 
@@ -83,13 +80,18 @@ class Counts(NamedTuple):
 
     def predict(self, annotations: Annotations) -> Floats:
         """The label distribution that the others give, (R, K)."""
+        share, rest = self._parts(annotations)
+        return share + rest[:, None] * self.base_rate
+
+    def _parts(self, annotations: Annotations) -> tuple[Floats, Floats]:
+        """What votes say, (R, K), and how much is left to the base rate, (R,)."""
         votes = annotations.sums_of_others(self.weight(annotations))
         if self.winner:
-            return top_shares(votes)
-        total = votes.sum(axis=1, keepdims=True) + self.prior
+            return top_shares(votes), np.zeros(len(votes))
+        total = votes.sum(axis=1) + self.prior
         # Others without any weight leave the base rate, as the limit of a small prior does.
-        given = np.where(total > 0, votes + self.prior * self.base_rate, self.base_rate)
-        return given / np.where(total > 0, total, 1)
+        some = np.where(total > 0, total, 1)
+        return votes / some[:, None], np.where(total > 0, self.prior / some, 1.0)
 
     def spread(self, annotations: Annotations) -> Floats:
         """How far several votes may stray together, (R,); shares of votes tell no doubt."""
@@ -100,9 +102,9 @@ class Counts(NamedTuple):
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), by their habits on other items."""
-        seen = self.predict(train)
-        habits = own_habits(seen, train, crowd_habits(seen, train))
-        return np.einsum("qk,qkl->ql", self.predict(test), habits[test.annotator])
+        seen, asked = (Pointed.of(*self._parts(a), self.base_rate) for a in (train, test))
+        crowd = crowd_habits(self.predict(train), train)
+        return learn_own_habits(seen, train, crowd).predict(asked, test.annotator)
 
 
 class Model(NamedTuple):
@@ -160,33 +162,10 @@ def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
     expected = np.where(np.eye(K) == 1, c, (1 - c) / max(K - 1, 1))
     row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
     share = a.y[row, label] if a.soft else np.ones(len(row))
-    return learn_habits(expected, Seen.of([predicted[row]], label, share), _CLOSE)
+    return learn_habits(expected, Seen.of([predicted[row]], label, share), CLOSE)
 
 
 def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
-    """The same for each annotator, (M, K, K), who start from the crowd's habits.
-
-    Maximise sum_q sum_l y_ql log sum_k P_qk H_mkl + s sum_kl crowd_kl log H_mkl, by EM.
-    """
-    M, K, who = len(a.annotators), len(crowd), a.annotator
-    row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
-    # Sorted by annotator and label, everybody's votes for a label are one slice.
-    order = np.argsort(who[row] * K + label, kind="stable")
-    row, cell = row[order], (who[row] * K + label)[order]
-    share = a.y[row, label[order]] if a.soft else np.ones(len(row))
-    used, first, size = np.unique(cell, return_index=True, return_counts=True)
-    P = predicted[row]
-    start = np.tile(crowd.T, (M, 1))
-    habits = start
-    for _ in range(100):
-        total: Floats = np.einsum("bk,bk->b", P, np.repeat(habits[used], size, axis=0))
-        # As in `learn_habits`, what nobody expected says nothing about habits.
-        weight = np.divide(share, total, out=np.zeros(total.shape), where=total > 0)
-        counts = _HABITS_OF_THE_CROWD * start
-        if len(used):
-            counts[used] += habits[used] * np.add.reduceat(P * weight[:, None], first, axis=0)
-        of_truth = np.sum(counts.reshape(M, K, K), axis=1, keepdims=True)
-        before, habits = habits, (counts.reshape(M, K, K) / of_truth).reshape(M * K, K)
-        if np.max(np.abs(habits - before)) < _CLOSE:
-            break
-    return np.swapaxes(habits.reshape(M, K, K), 1, 2)
+    """The same for each annotator, (M, K, K), who start from the crowd's habits."""
+    pointed = Pointed.of(predicted, np.zeros(len(predicted)), np.zeros(len(crowd)))
+    return learn_own_habits(pointed, a, crowd).table()
