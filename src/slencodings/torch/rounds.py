@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats, Opinion, smooth
-from slencodings.trust.source import Sourced, surely_lower, truth_with_source
+from slencodings.trust.source import Sourced, surely_lower, truth_like, truth_with_source
 
 # The share of items whose votes choose the round.
 _HELD_OUT = 0.2
@@ -79,7 +79,6 @@ def learn_in_rounds(
     part = _parts(annotations, folds, rng)
     shown = annotations.rows(part[annotations.item] >= 0)
     hidden = annotations.rows(part[annotations.item] < 0)
-    shared = bool(np.any(np.bincount(shown.item) > 1))
     found: list[tuple[Floats, Sourced]] = []
     losses: list[Floats] = []
     target: Opinion | None = None
@@ -90,21 +89,33 @@ def learn_in_rounds(
                 progress(r * folds + done, rounds * folds)
 
         predicted = cross_fitted(model, X, shown, target, part, on_network)
-        sourced = truth_with_source(shown, predicted, rng=rng)
+        if not found:
+            sourced = truth_with_source(shown, predicted, rng=rng)
+        else:
+            # How far these can be believed cannot be asked of votes that they know of through the
+            # networks before them. They have learned what is true, and are believed as they are.
+            sourced = truth_like(found[-1][1], shown, predicted, worth=1.0)
         losses.append(sourced.vote_losses(hidden))
         if r > 0 and not surely_lower(losses[-1], losses[-2], standard_errors=1):
             break
         found.append((predicted, sourced))
-        if sourced.worth == 0 and not shared:
-            break  # there is nothing but the votes in the next target, either
+        if not sourced.fused:
+            break  # there is nothing of the networks in the next target
         target = smooth(sourced.truth, smoothing)
-    before = None
-    if len(found) > 1:
-        before = smooth(truth_with_source(annotations, found[-2][0], rng=rng).truth, smoothing)
-    predicted = found[-1][0]
-    last = truth_with_source(annotations, predicted, rng=rng)
+    truths = [_again(sourced, annotations, predicted, rng) for predicted, sourced in found[-2:]]
+    before = smooth(truths[0].truth, smoothing) if len(truths) > 1 else None
+    predicted, last = found[-1][0], truths[-1]
     means = [float(np.mean(each)) for each in losses]
     return Rounds(before, last.truth, predicted, last.worth, means, len(found))
+
+
+def _again(
+    sourced: Sourced, annotations: Annotations, predicted: Floats, rng: np.random.Generator
+) -> Sourced:
+    """The same from all annotations."""
+    if sourced.fused:
+        return truth_like(sourced, annotations, predicted, worth=sourced.worth)
+    return truth_with_source(annotations, predicted, rng=rng)
 
 
 def _parts(annotations: Annotations, folds: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate import em, shrunk_dawid_skene
-from slencodings.annotations import Annotations, leave_one_out, sums_by
+from slencodings.annotations import Annotations, base_rate_of, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats, Opinion
-from slencodings.trust.learn_crowd import count_each
+from slencodings.trust.learn_crowd import count_each, learn_crowd
 from slencodings.trust.truth import Shrinking, TruthModel, log_likelihoods, posterior
 from slencodings.trust.worth import ENOUGH
 
-# How far the source is believed, how strongly confusions are shrunk to the crowd's, and how alike
-# the errors of people on one item are; all are chosen on held-out votes.
-_WORTHS = (0.0, 0.5, 1.0, 2.0)
+# How far the source is believed if not as it is, how strongly confusions are shrunk to the crowd's,
+# and how alike the errors of people on one item are; all are chosen on held-out votes.
+_OTHER_WORTHS = (0.5, 2.0, 4.0)
 _STRENGTHS = (3.0, 10.0, 30.0)
 _CORRELATIONS = (0.02, 0.1, 0.3)
 _FOLDS = 4
@@ -33,13 +33,15 @@ class Sourced(NamedTuple):
     truth : Opinion (N,), which label is right
     worth : t, how far the source is believed: 0 not at all, 1 as it is
     loss : the log-loss of held-out votes, by annotators who are known
+    fused : whether it says something about items that have annotations, or about others alone
     model : what annotators say where a label is true, learned along with it
-    log_source : (N, K), what the source adds to the log-odds of labels, t log(p_i / mean p)
+    log_source : (N, K), what the source adds to the log-odds of labels, log(r_i / mean r)
     """
 
     truth: Opinion
     worth: float
     loss: float
+    fused: bool
     model: TruthModel
     log_source: Floats
 
@@ -49,7 +51,7 @@ class Sourced(NamedTuple):
         - log sum_c p(truth c | source) E_mc(vote)
         """
         p = self.model.posterior(self.log_source, np.zeros(len(self.log_source)))
-        each = log_likelihoods(annotations, np.log(self.model.confusion))
+        each = log_likelihoods(annotations, em.safe_log(self.model.confusion))
         return _losses(p[annotations.item], each)
 
 
@@ -61,14 +63,19 @@ def truth_with_source(
 ) -> Sourced:
     """Fuse what annotators say of items with what a source says, by a worth that is learned.
 
-    log q_i = log p + t log(s_i / mean s) + sum of log-likelihoods of its annotations + const
+    log q_i = log p + log(r_i / mean r) + sum of log-likelihoods of its annotations + const,
+    r_i ~ s_i^t
 
     s are the source's probabilities, which must not come from the item's own annotations: a
     network's on items that it was not trained on, a rule's, another crowd's. t is chosen so that
     votes on held-out items are predicted best, each by what its annotator says where a label is
     true, as `learn_truth` has it. So items with one annotation, or none, have a truth, and
-    annotators can be compared who share no items. Where they share none and the source does not
-    predict votes better by two standard errors, each annotation is one count (`count_each`).
+    annotators can be compared who share no items.
+
+    A source is believed only if votes are predicted better with it by two standard errors; else
+    the truth is that of `learn_crowd`. Where no item has two annotations, people are also taken at
+    their word (`count_each`) unless votes are predicted better if they may err; the source then
+    speaks for items without annotations alone.
 
     Parameters
     ----------
@@ -86,26 +93,75 @@ def truth_with_source(
     """
     rng = np.random.default_rng(rng)
     a = annotations.rows(rng.permutation(len(annotations.item)))
-    ratio = _log_ratio(a, also)
-    trials = _Trials.of(a, ratio, rng)
-    tried = [trials.run(worth, _STRENGTHS[1]) for worth in _WORTHS]
-    best = min(tried, key=_by_loss)
-    others = [trials.run(best.worth, s) for s in _STRENGTHS if s != best.strength]
-    best = min([best, *others], key=_by_loss)
-    helps = surely_lower(best.each, tried[0].each, standard_errors=2)
-    if not np.any(np.bincount(a.item) > 1) and not helps:
-        # Nobody can be compared with anybody, and nothing says which label is which: EM would
-        # give items any label that its confusions then explain.
-        model = _learn_with_source(a, tried[0], 0 * ratio)
-        return Sourced(count_each(a).truth(a), 0.0, tried[0].loss, model, 0 * ratio)
-    source = best.worth * ratio
-    model = _learn_with_source(a, best, source)
+    a = a.rows(np.argsort(a.item, kind="stable"))
+    p = _probabilities(a, also)
+    trials = _Trials.of(a, p, rng)
+    without = trials.run_strengths(0.0)
+    best = as_it_is = trials.run_strengths(1.0)
+    for worth in _OTHER_WORTHS:
+        tried = trials.run(worth, as_it_is.strength)
+        if tried.loss < best.loss and surely_lower(tried.each, as_it_is.each, standard_errors=2):
+            best = tried
+    believed = surely_lower(best.each, without.each, standard_errors=2)
+    if not np.any(np.bincount(a.item) > 1):
+        word = trials.at_their_word()
+        return (
+            _fuse(a, best, p) if believed and best.loss < word.loss else _at_their_word(a, word, p)
+        )
+    return _fuse(a, best, p) if believed else _learn_apart(a, without, rng)
+
+
+def truth_like(
+    sourced: Sourced, annotations: Annotations, also: Opinion | NDArray[Any], *, worth: float
+) -> Sourced:
+    """The same from other annotations, or another source, with what was chosen but the worth."""
+    strength, correlation = sourced.model.shrinking.strength, sourced.model.correlation
+    how = _Trial(sourced.loss, worth, strength, correlation, np.zeros(0))
+    return _fuse(annotations, how, _probabilities(annotations, also))
+
+
+def _fuse(a: Annotations, how: _Trial, p: Floats) -> Sourced:
+    source = _log_ratio(p, how.worth)
+    model = _learn_with_source(a, how, source)
     each = log_likelihoods(a, np.log(model.confusion))
-    n = np.bincount(a.item, minlength=len(a.items))
+    n = np.bincount(a.item, minlength=len(a.items)).astype(float)
     summed = np.stack([sums_by(a.item, x, len(a.items)) for x in each.T], axis=1)
-    log_prior = em.safe_log(model.prior) + source
-    q = posterior(log_prior, summed, n.astype(float), best.correlation)
-    return Sourced(_of_fact(q, model.prior), best.worth, best.loss, model, source)
+    q = posterior(em.safe_log(model.prior) + source, summed, n, how.correlation)
+    return Sourced(_of_fact(q, model.prior), how.worth, how.loss, True, model, source)
+
+
+def _learn_apart(a: Annotations, without: _Trial, rng: np.random.Generator) -> Sourced:
+    """A source that is not believed: what is true is what the crowd alone says."""
+    nothing = np.zeros((len(a.items), len(a.labels)))
+    model = _learn_with_source(a, without, nothing)
+    return Sourced(learn_crowd(a, rng=rng).truth(a), 0.0, without.loss, False, model, nothing)
+
+
+def _at_their_word(a: Annotations, how: _Trial, p: Floats) -> Sourced:
+    """Each vote counts once, and items without any are as the source says, if it says anything.
+
+    Where a vote and the source differ nobody else says which is wrong, and EM would give items any
+    label that its confusions then explain.
+    """
+    M, K = len(a.annotators), len(a.labels)
+    source, right = _log_ratio(p, how.worth), np.eye(K)
+    counted, prior = count_each(a).truth(a), base_rate_of(a.sums().sum(axis=0))
+    told = _of_fact(_by_source(a, source), prior)
+    heard = np.bincount(a.item, minlength=len(a.items)) > 0
+    truth = Opinion(
+        np.where(heard[:, None], counted.belief, told.belief),
+        np.where(heard, counted.uncertainty, told.uncertainty),
+        told.base_rate,
+    )
+    every = np.broadcast_to(right, (M, K, K))
+    model = TruthModel(prior, every, right, right, 0.0, Shrinking(np.inf, along_order=False))
+    return Sourced(truth, how.worth, how.loss, False, model, source)
+
+
+def _by_source(a: Annotations, source: Floats) -> Floats:
+    """What is true by a source and by how common labels are, (N, K)."""
+    log_prior = np.log(base_rate_of(a.sums().sum(axis=0))) + source
+    return posterior(log_prior, 0 * source, np.zeros(len(source)), 0)
 
 
 class _Trial(NamedTuple):
@@ -125,18 +181,18 @@ class _Trials(NamedTuple):
     """Votes and items to try choices on: some, if there are many."""
 
     annotations: Annotations
-    ratio: Floats
+    p: Floats
     fold: Codes
 
     @classmethod
-    def of(cls, a: Annotations, ratio: Floats, rng: np.random.Generator) -> _Trials:
+    def of(cls, a: Annotations, p: Floats, rng: np.random.Generator) -> _Trials:
         fold = rng.integers(0, _FOLDS, len(a.items))
         some = rng.random(len(a.items)) < ENOUGH / max(len(a.item), 1)
-        return cls(a.rows(some[a.item]), ratio, fold)
+        return cls(a.rows(some[a.item]), p, fold)
 
     def run(self, worth: float, strength: float) -> _Trial:
         """The best correlation with these, each vote predicted from all others and from none."""
-        a, source = self.annotations, worth * self.ratio
+        a, source = self.annotations, _log_ratio(self.p, worth)
         log_prior, each = np.zeros((2, len(a.item), len(a.labels)))
         for f in range(_FOLDS):
             test = self.fold[a.item] == f
@@ -152,6 +208,19 @@ class _Trials(NamedTuple):
         best = min(found, key=lambda c: np.mean(found[c]))
         both = (alone + found[best]) / 2
         return _Trial(float(np.mean(both)), worth, strength, best, both)
+
+    def run_strengths(self, worth: float) -> _Trial:
+        return min((self.run(worth, s) for s in _STRENGTHS), key=_by_loss)
+
+    def at_their_word(self) -> _Trial:
+        """If people only say what is true: with the source as it is, if that surely helps."""
+        a, tried = self.annotations, list[_Trial]()
+        for worth in (0.0, 1.0):
+            log_p = np.log(_by_source(a, _log_ratio(self.p, worth)))[a.item]
+            each = -(np.sum(a.y * log_p, axis=1) if a.soft else log_p[np.arange(len(a.y)), a.y])
+            tried.append(_Trial(float(np.mean(each)), worth, 0, 0, each))
+        without, told = tried
+        return told if surely_lower(told.each, without.each, standard_errors=2) else without
 
 
 def surely_lower(losses: Floats, before: Floats, *, standard_errors: float) -> bool:
@@ -180,8 +249,8 @@ def _learn_with_source(
     return TruthModel(found["prior"], found["confusion"], crowd, crowd, how.correlation, shrinking)
 
 
-def _log_ratio(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:
-    """What a source says beyond how common labels are with it, (N, K)."""
+def _probabilities(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:
+    """What a source says, (N, K), none of it impossible."""
     p = also.probability if isinstance(also, Opinion) else np.asarray(also, dtype=float)
     shape = len(a.items), len(a.labels)
     if p.shape != shape or not np.all(p >= 0) or not np.all(np.sum(p, axis=1) > 0):
@@ -189,8 +258,15 @@ def _log_ratio(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:
             f"`also` must be opinions or probabilities of the items by label, {shape}; "
             f"{p.shape} came" + (", some negative or not numbers." if p.shape == shape else ".")
         )
-    p = np.maximum(p / np.sum(p, axis=1, keepdims=True), em.FLOOR)
-    return np.log(p) - np.log(np.mean(p, axis=0))
+    return np.maximum(p / np.sum(p, axis=1, keepdims=True), em.FLOOR)
+
+
+def _log_ratio(p: Floats, worth: float) -> Floats:
+    """What a source says beyond how common labels are with it, (N, K), as far as it is believed."""
+    log_p = worth * np.log(p)
+    log_p -= np.max(log_p, axis=1, keepdims=True)
+    log_p -= np.log(np.sum(np.exp(log_p), axis=1, keepdims=True))
+    return log_p - np.log(np.mean(np.exp(log_p), axis=0))
 
 
 def _of_fact(q: Floats, prior: Floats) -> Opinion:
