@@ -24,7 +24,7 @@ from slencodings.evaluation.measure import Resampled
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
-from slencodings.evaluation.predictors import Counts, Model, crowd_habits, own_habits
+from slencodings.evaluation.predictors import Counts, Model, OneCoin, crowd_habits, own_habits
 from slencodings.trust import learn_crowd
 from slencodings.trust.habits import Seen, learn_habits
 
@@ -127,25 +127,35 @@ def test_the_weights_are_those_of_the_targets():
             np.testing.assert_allclose(present(fit.target.uncertainty), 1 / T[:, 0], atol=1e-9)
 
 
+def hypotheses(model, K):
+    """The prior and what annotators say under each hypothesis, a truth of some difficulty."""
+    if isinstance(model, Model):
+        return model.prior, model.confusion
+    assert isinstance(model, OneCoin)
+    right, wrong = (np.exp(x)[..., None, None] for x in (model.log_right, model.log_wrong))
+    confusion = np.where(np.eye(K) == 1, right, wrong)
+    return np.repeat(model.prior / K, K), confusion.reshape(len(right), -1, K)
+
+
 @pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("name", ["Dawid-Skene", "MACE", "GLAD"])
 def test_a_model_multiplies_what_the_others_said(name, soft):
     c, known = all_methods(soft=soft)
     a = methods.sure(c)
     model = known[name](Learner(a)).reader
-    assert isinstance(model, Model)
-    np.testing.assert_allclose(model.confusion.sum(axis=2), 1, atol=1e-9)
+    prior, confusion = hypotheses(model, 3)
+    np.testing.assert_allclose(confusion.sum(axis=2), 1, atol=1e-9)
     truth, own = model.predict(a), model.predict_own(a, a)
     for q in range(0, len(a.item), 17):
-        p = model.prior.copy()
+        p = prior.copy()
         for o in np.flatnonzero(a.item == a.item[q]):
             if o != q:
-                answers = model.confusion[a.annotator[o]]
+                answers = confusion[a.annotator[o]]
                 p *= np.prod(answers ** a.vectors[o], axis=1)
         p /= p.sum()
         by_label = [p[k::3].sum() for k in range(3)]
         np.testing.assert_allclose(truth[q], by_label, atol=1e-9)
-        np.testing.assert_allclose(own[q], p @ model.confusion[a.annotator[q]], atol=1e-9)
+        np.testing.assert_allclose(own[q], p @ confusion[a.annotator[q]], atol=1e-9)
 
 
 def test_a_doubtful_annotation_counts_less_in_the_weighted_model():

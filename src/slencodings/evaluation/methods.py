@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,12 +11,11 @@ import numpy as np
 
 from slencodings import aggregate
 from slencodings.aggregate import Aggregate
-from slencodings.aggregate.glad import sigmoid
 from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
 from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
-from slencodings.evaluation.predictors import Counts, Model, Reader, Readings
+from slencodings.evaluation.predictors import Counts, Model, OneCoin, Reader, Readings
 from slencodings.opinion import Floats, Opinion
 from slencodings.trust import learn_crowd
 
@@ -108,11 +108,9 @@ def _glad(c: Learner) -> Fitted:
     node, weight = np.polynomial.hermite_e.hermegauss(_EASE_NODES)
     x = c.glad.details["ability"][:, None] * np.exp(1 + node)
     # 1 - p would be 0 where somebody is very able, and no slip could be explained.
-    p, wrong = sigmoid(x), sigmoid(-x) / max(K - 1, 1)
-    p = p if K > 1 else np.ones_like(p)
-    confusion = np.where(np.eye(K) == 1, p[..., None, None], wrong[..., None, None])
-    prior = np.repeat(weight / weight.sum() / K, K)
-    return _inferred(Model(prior, confusion.reshape(len(p), -1, K)), c.glad)
+    right, wrong = -np.logaddexp(0, -x), -np.logaddexp(0, x) - math.log(max(K - 1, 1))
+    right = right if K > 1 else np.zeros_like(right)
+    return _inferred(OneCoin(weight / weight.sum(), right, wrong), c.glad)
 
 
 def _inferred(reader: Reader, found: Aggregate) -> Fitted:

@@ -1,8 +1,8 @@
 """What the others on an item tell about each annotation, under any method.
 
 A method that adds up votes is a `Counts`, one that infers a truth from a model of annotators is a
-`Model`, and a learned crowd is both (`Readings`). All predict each annotation without looking at
-it, in closed form.
+`Model` or a `OneCoin`, and a learned crowd is both (`Readings`). All predict each annotation
+without looking at it, in closed form.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from slencodings.aggregate.em import safe_log
 from slencodings.annotations import Annotations, leave_one_out
 from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_own_habits
 from slencodings.metrics import top_shares
@@ -134,25 +135,72 @@ class Model(NamedTuple):
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
-        p, who = self._posterior(test), test.annotator
-        columns = [self.confusion[who, :, k] for k in range(self.confusion.shape[2])]
-        return np.stack([np.einsum("qh,qh->q", p, column) for column in columns], axis=1)
+        p, who, K = self._posterior(test), test.annotator, self.confusion.shape[2]
+        people = np.unique(who)
+        if len(people) >= K:  # Whichever are fewer are gone through one by one.
+            columns = (self.confusion[who, :, k] for k in range(K))
+            return np.stack([np.einsum("qh,qh->q", p, column) for column in columns], axis=1)
+        own = np.empty((len(who), K))
+        for m in people.tolist():
+            own[who == m] = p[who == m] @ self.confusion[m]
+        return own
 
     def _posterior(self, a: Annotations) -> Floats:
         """p(h | others), (R, H)."""
-        with np.errstate(divide="ignore"):
-            log_confusion, log_prior = np.log(self.confusion), np.log(self.prior)
+        log_prior = safe_log(self.prior)
         if a.soft:
             # 0 log 0 = 0: what an annotator never says matters only where it is said.
-            each = np.where(a.y[:, None] > 0, log_confusion[a.annotator], 0)
+            each = np.where(a.y[:, None] > 0, safe_log(self.confusion)[a.annotator], 0)
             own = np.einsum("ql,qhl->qh", a.y, each)
         else:
-            own = log_confusion[a.annotator, :, a.y]
+            own = safe_log(self.confusion[a.annotator, :, a.y])
         if self.weighted:
             own = own * (1 - a.uncertainty)[:, None]
         z = log_prior - leave_one_out(-own, a.item)
         p = np.exp(z - z.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
+
+
+class OneCoin(NamedTuple):
+    """A truth inferred from how often annotators are right on items of each of G difficulties.
+
+    Who is wrong says any other label alike, so that a vote tells its own label from all others.
+
+    Attributes
+    ----------
+    prior : (G,), of the difficulties; all truths are alike
+    log_right, log_wrong : (M, G), how likely annotator m says what is true, and each other label
+    """
+
+    prior: Floats
+    log_right: Floats
+    log_wrong: Floats
+
+    def predict(self, annotations: Annotations) -> Floats:
+        """The truth as the others see it, (R, K)."""
+        return np.sum(self._posterior(annotations), axis=0)
+
+    def spread(self, annotations: Annotations) -> Floats:
+        """Nothing: a model of truth tells no doubt about its probabilities."""
+        return np.zeros(len(annotations.item))
+
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
+        """What each annotator would say themselves, (R, K), as the model has it."""
+        p = self._posterior(test)
+        right, wrong = (np.exp(x[test.annotator]).T[:, :, None] for x in self[1:])
+        return np.sum(p * (right - wrong) + wrong * p.sum(axis=2, keepdims=True), axis=0)
+
+    def _posterior(self, a: Annotations) -> Floats:
+        """p(difficulty, truth | others), (G, R, K)."""
+        z = np.empty((len(self.prior), len(a.item), len(a.labels)))
+        for g, log_prior in enumerate(safe_log(self.prior).tolist()):
+            right, wrong = -self.log_right[a.annotator, g], -self.log_wrong[a.annotator, g]
+            z[g] = a.sums_of_others(wrong) - a.sums_of_others(right)
+            z[g] += (log_prior - leave_one_out(wrong, a.item))[:, None]
+        z -= z.max(axis=(0, 2), keepdims=True)
+        np.exp(z, out=z)
+        z /= z.sum(axis=(0, 2), keepdims=True)
+        return z
 
 
 def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
