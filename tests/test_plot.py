@@ -112,7 +112,7 @@ def save_without_text(name: str, path: Path) -> None:
     """Letters differ from machine to machine, so words are tested as such."""
     with matplotlib.rc_context(matplotlib.rcParamsDefault):
         ax = PICTURES[name]()
-        present(ax.get_figure(root=True)).draw_without_rendering()
+        present(ax.get_figure()).canvas.figure.draw_without_rendering()
         for text in texts_of(ax):
             text.set_alpha(0)
         ax.figure.savefig(path, dpi=DPI)
@@ -441,7 +441,7 @@ def test_text_of_data_is_no_formula_and_stays_short() -> None:
         plot.confidence(called(roster_rows(), "annotator")),
     ]
     for ax in drawn:
-        present(ax.get_figure(root=True)).draw_without_rendering()
+        present(ax.get_figure()).canvas.figure.draw_without_rendering()
         texts = [t for t in texts_of(ax) if t.get_text().strip("0123456789.")]
         from_data = [t for t in texts if any(w[:6] in t.get_text() for w in HOSTILE)]
         assert from_data

@@ -122,6 +122,10 @@ def test_the_lowest_versions_are_those_of_the_project():
     assert "numpy==2.0" in made
     assert any(line.startswith("dask[dataframe,distributed]==") for line in made)
     assert all("==" in line and ">" not in line and "slencodings" not in line for line in made)
+    lowest = script("lowest.py")
+    found = lowest.tests([*lowest.TESTS])
+    assert len(found) == len(set(found)) > len(lowest.TESTS)
+    assert all((ROOT / path).is_file() for path in found)
 
 
 def test_an_install_brings_what_is_asked_for_in_turn_and_sizes_name_every_extra():
