@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from jax_numbers import float64
 from running import Run, Sle
 from strategies import Arrays
 
@@ -170,7 +171,7 @@ def xp(request: pytest.FixtureRequest) -> Iterator[Arrays]:
             yield Arrays(request.param, pytest.importorskip("torch").asarray)
         case "jax":
             jax = pytest.importorskip("jax")
-            with jax.enable_x64(True):
+            with float64(True):
                 yield Arrays(request.param, jax.numpy.asarray)
 
 

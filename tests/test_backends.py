@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jax_numbers import float64
 from strategies import Arrays, assert_close, to_numpy
 
 from slencodings import (
@@ -92,7 +93,7 @@ def weighted_total(result: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def _x64() -> Any:
-    with jax.enable_x64(True):
+    with float64(True):
         yield
 
 
@@ -256,7 +257,7 @@ def test_no_answer_is_nan_inside_torch_compile(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def in_single() -> dict[str, Any]:
-    with jax.enable_x64(False):
+    with float64(False):
         said = opinions(0.2, 0.3, 0.3)
         single = Opinion(*(jax.numpy.asarray(np.float32(x)) for x in said))
         return jax.jit(every_result)(check(single))

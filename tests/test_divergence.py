@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from jax_numbers import float64
 from scipy import integrate, stats
 from strategies import Arrays, assert_close, assert_relatively_close
 
@@ -154,7 +155,7 @@ def assert_gradients_close(actual: Any, expected: Any, tol: float) -> None:
 @every_kind
 def test_jax_compiles_maps_and_differentiates_it(kind: str) -> None:
     jax = pytest.importorskip("jax")
-    with jax.enable_x64(True):
+    with float64(True):
         alpha, beta, kl, in_alpha, in_beta = of_jax(kind, 3, float)
         both = jax.jit(jax.vmap(jax.value_and_grad(kl_divergence, argnums=(0, 1))))
         value, gradients = both(jax.numpy.asarray(alpha), jax.numpy.asarray(beta))
