@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 PYTHON = re.compile(r"```python\n(.*?)```\n(?:```text\n(.*?)```)?", re.DOTALL)
 # Not JAX and Polars: what they begin when they are imported does not survive a fork.
-SLOW_TO_IMPORT = ["documents", "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn", "torch"]
-SLOW_TO_IMPORT += ["slencodings.torch", "slencodings.datasets", "transformers.trainer"]
+SLOW_TO_IMPORT = ["documents", "matplotlib.pyplot", "mpltern", "pandas", "scipy.stats", "torch"]
+SLOW_TO_IMPORT += ["sklearn.datasets", "transformers.trainer", "slencodings.torch"]
+SLOW_TO_IMPORT += ["slencodings.datasets", "slencodings.evaluation", "slencodings.report"]
 
 
 def _run_in_this_process(code: str, folder: str, out: str, err: str) -> None:
