@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 HERE = "127.0.0.1"
-ROWS, ITEMS, PARTS = 200_000, 5000, 4
+ROWS, ITEMS, PARTS = 20_000, 500, 4
 ROLES: Roles = {
     "item": "item",
     "label": "label",
