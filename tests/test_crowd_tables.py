@@ -35,6 +35,7 @@ from strategies import one_in
 from slencodings import Opinion, dense, from_table, fuse_evidence, fuse_table
 from slencodings.annotations import Annotations
 from slencodings.choices import CrowdReading
+from slencodings.tables.weights import doubt_at
 from slencodings.trust import (
     Crowd,
     Ridge,
@@ -534,3 +535,10 @@ def test_unanimous_items_are_believed_by_that_label_alone(engine: Engine, crowd:
     fused = engine.read(fuse_table(engine(columns), **STATED, crowd=voting))
     assert [fused[f"belief_{label}"][0] for label in ("maybe", "no")] == [0, 0]
     assert fused["belief_yes"][0] > 0
+
+
+@given(st.floats(1e-13, 1, exclude_max=True))
+def test_confidence_is_above_a_level_below_the_doubt_at_it_and_nowhere_else(level):
+    doubt = doubt_at(level)
+    below = np.nextafter(doubt, 0)
+    assert np.round(1 - doubt, 12) <= level < np.round(1 - below, 12)

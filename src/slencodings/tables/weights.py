@@ -129,14 +129,26 @@ def _shared(frame: Frame, crowd: Crowd) -> Frame:
     if not len(crowd.levels):
         return frame.with_columns(nw.lit(1.0).alias(_SHARE))
     stated = nw.col(UNCERTAINTY)
-    # Rounded as `Annotations.confidence` is.
-    stated = (1 - stated).round(12) if crowd.from_uncertainty else stated
+    edges = ((crowd.levels[1:] + crowd.levels[:-1]) / 2).tolist()
+    if crowd.from_uncertainty:
+        # To round every row, as `Annotations.confidence` does, takes longer than to find its level.
+        stated, edges = 0 - stated, [-doubt_at(edge) for edge in edges]
     # NaN counts as large in some engines and as missing in others.
     frame = frame.with_columns(stated.cast(nw.Float64()).fill_nan(None).alias(_SHARE))
-    middle = (crowd.levels[1:] + crowd.levels[:-1]) / 2
-    share = _between(nw.col(_SHARE), middle.tolist(), crowd.share.tolist())
+    share = _between(nw.col(_SHARE), edges, crowd.share.tolist())
     frame = frame.with_columns(nw.when(~nw.col(_SHARE).is_null()).then(share).alias(_SHARE))
     return computed(frame)  # SQLite reads expressions only so deep.
+
+
+def doubt_at(confidence: float) -> float:
+    """The least uncertainty whose confidence, as `Annotations.confidence` has it, is not higher."""
+    low, high = 0.0, 1.0
+    while low < (middle := (low + high) / 2) < high:
+        if np.round(1 - middle, 12) > confidence:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _between(x: nw.Expr, edges: Sequence[float], values: Sequence[float]) -> nw.Expr:
