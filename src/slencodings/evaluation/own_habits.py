@@ -119,7 +119,8 @@ def learn_own_habits(pointed: Pointed, a: Annotations, crowd: Floats) -> OwnHabi
     first = p.first
     of, told = _meetings(np.arange(B), np.diff(first)[vote], first[vote])
     at, part, rest = cell[of] * K + p.label[told], p.share[told], p.rest[vote]
-    heard = expected = crowd.T[said]
+    heard = crowd.T[said]
+    expected = s * heard
     people, begin = np.unique(who, return_index=True)
     total = alone = np.tile(s * crowd.sum(axis=1), (M, 1))
     for _ in range(100):
@@ -131,9 +132,11 @@ def learn_own_habits(pointed: Pointed, a: Annotations, crowd: Floats) -> OwnHabi
         counts *= heard
         before, total = total, alone.copy()
         total[people] += np.add.reduceat(counts, begin, axis=0)
-        counts += s * expected
+        counts += expected
         counts /= total[who]
-        moved = np.max(np.abs(counts - heard), initial=0.0)
+        # Memory for so many numbers takes as long to get as they take to add up.
+        heard -= counts
+        moved = max(np.max(heard, initial=0.0), -np.min(heard, initial=0.0))
         heard = counts
         if moved < CLOSE and _unheard_moved(crowd, used, before, total) < CLOSE:
             break
