@@ -213,6 +213,13 @@ def settings(spark: Any, changed: dict[str, Any]) -> Iterator[None]:
 
 
 @pytest.fixture
+def one_partition(spark: Any) -> Iterator[None]:
+    """Sums of a stream are files of each partition, written anew by each batch."""
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        yield
+
+
+@pytest.fixture
 def as_delivered(spark: Any) -> Iterator[None]:
     """Spark compiles plans and changes them at work, as it does where nobody forbids it."""
     with settings(spark, AS_DELIVERED):
@@ -693,6 +700,7 @@ def test_spark_submit_takes_the_options_of_the_command_line(tmp_path: Path) -> N
         *(word for name, value in FOR_FEW_ROWS.items() for word in ("--conf", f"{name}={value}")),
         *(str(Path(cli).with_name("__main__.py")), "encode", "--engine", "spark", source),
         *("--master", "local[1]", "-o", str(tmp_path / "out.parquet")),
+        *("--weigh", "stated", "--labels", "yes,no"),
         *("--confidence-scale", "1-5", "--smoothing", "0", "--values", "belief,uncertainty"),
     )
     assert run.returncode == 0, run.stderr
@@ -761,6 +769,7 @@ def test_a_stream_in_small_batches_adds_up_in_a_store(spark: Any, tmp_path: Path
     assert_fused_alike(found, fuse_table(pl.LazyFrame(crowd_table()), **NAMED, **NUMBERS))
 
 
+@pytest.mark.usefixtures("one_partition")
 def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
     write_parts(rows := many(2000, 50), tmp_path / "in", 2)
     stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
