@@ -405,6 +405,9 @@ def test_whoever_is_at_chance_comes_first_is_named_in_the_opening_and_is_not_ask
     assert 'Look at <a href="#annotators-look">2 of 8 annotators</a>' in opening
     assert 'href="#annotator-0"' in opening
     assert 'href="#annotator-1"' in opening
+    assert opening.count(" (at chance)") == 2
+    people[0]["verdict"] = people[1]["verdict"] = "look at"
+    assert "(look at)" not in render(found)
     assert re.search(r'<a href="#next">Annotate \d+ items</a> with too few opinions', opening)
 
 

@@ -82,7 +82,8 @@ def _named(rows: list[tuple[int, Person]], *, verdicts: bool = False) -> list[An
     """Some annotators by name, and how many more there are."""
     named: list[Any] = []
     for n, row in rows[:_NAMED]:
-        verdict = f" ({row['verdict']})" if verdicts else ""
+        told = verdicts and row["verdict"] != "look at"  # which the sentence says already
+        verdict = f" ({row['verdict']})" if told else ""
         named += [", " if named else "", to_annotator(row["annotator"], n), verdict]
     return [*named, f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""]
 
