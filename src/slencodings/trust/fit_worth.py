@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.opinion import Floats
-from slencodings.trust.at_once import at_once
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.objective import Objective
 from slencodings.trust.worth import CHOSEN_BY, ENOUGH, ONE_COUNT, Learned, Ridge, Votes
@@ -62,7 +60,8 @@ def learn_worth(
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
     objective = Objective.of(votes)
     with _without_threads():
-        chosen = _choose(pairs, parts, ridge, on_step, many=len(votes.item) > ENOUGH)
+        tol = _ROUGHLY if len(votes.item) <= ENOUGH else _OF_MANY
+        chosen = _choose(pairs, parts, ridge, on_step, tol)
         at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
     plain = Learned(math.log(ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     compared = {"votes": plain, "learned": at}
@@ -88,14 +87,13 @@ def _without_threads() -> AbstractContextManager[Any]:
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
     """What adds up how far it went and tells it."""
-    done, one = 0, Lock()
+    done = 0
 
     def on_step(more: int) -> None:
         nonlocal done
-        with one:
-            done += more
-            if progress is not None:
-                progress(done, total)
+        done += more
+        if progress is not None:
+            progress(done, total)
 
     return on_step
 
@@ -131,8 +129,7 @@ def _choose(
     parts: Parts,
     ridge: Ridge | None = None,
     on_step: Callable[[int], None] = lambda rows: None,
-    *,
-    many: bool = False,
+    tol: float = _ROUGHLY,
 ) -> Chosen:
     """Choose what predicts held-out items best: what votes are read as, then the ridges.
 
@@ -140,17 +137,14 @@ def _choose(
     """
     both = [tuple(map(Objective.of, pair)) for pair in pairs]
     starts: list[Learned | None] = [None] * len(pairs)
-    tol = _OF_MANY if many else _ROUGHLY
 
     def held_out(tried: Chosen) -> Chosen:
-        def losses(f: int) -> Floats:
-            train, test = both[f]
+        total: list[Floats] = []
+        for f, (train, test) in enumerate(both):
             at, _ = _fit(train, tried.parts, tried.ridge, starts[f], tol, on_step)
             starts[f] = at
-            return test.losses(at)[test.votes.scored > 0]
-
-        each = at_once(losses, range(len(both)), many=many)
-        return tried._replace(loss=float(np.mean(np.concatenate(each))))
+            total.append(test.losses(at)[test.votes.scored > 0])
+        return tried._replace(loss=float(np.mean(np.concatenate(total))))
 
     best = Chosen(ridge or Ridge(), parts, math.nan)
     if not pairs:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.at_once import at_once
 from slencodings.trust.truth import FOLDS, TruthModel, TruthOfOthers
-from slencodings.trust.worth import ENOUGH, Votes
+from slencodings.trust.worth import Votes
 
 # More votes tell no more about what people say where a label is true.
 _ENOUGH = 50_000
@@ -30,16 +29,12 @@ def through_truth(
     known = np.flatnonzero(known)
     seen = Seen.of([t[v[known]] for t in truth[:2]], votes.label[known], votes.share[known] / 2)
     # As the truth behind a vote, so what people say there comes from other items.
-    tests = [truth.fold[v] == f for f in range(FOLDS)]
-    habits, *of_others = at_once(
-        lambda kept: learn_habits(model.crowd, seen.those(kept), 1e-6),
-        [np.ones(len(known), dtype=bool), *(~test[known] for test in tests)],
-        many=len(v) > ENOUGH,
-    )
     says = np.zeros((2, len(v)))
-    for test, H in zip(tests, of_others, strict=True):
-        said = H[:, votes.label[test]].T
-        says[:, test] = [np.einsum("bc,bc->b", t[v[test]], said) for t in truth[:2]]
+    for f in range(FOLDS):
+        test = truth.fold[v] == f
+        H = learn_habits(model.crowd, seen.those(~test[known]), 1e-6)[:, votes.label[test]].T
+        says[:, test] = [np.einsum("bc,bc->b", t[v[test]], H) for t in truth[:2]]
+    habits = learn_habits(model.crowd, seen, 1e-6)
     return model._replace(habits=habits), replace(votes, all_say=says[0], earlier_say=says[1])
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from slencodings.aggregate import em, shrunk_dawid_skene
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.at_once import at_once
 from slencodings.trust.running_sums import Groups
 from slencodings.trust.worth import ENOUGH
 
@@ -97,7 +96,6 @@ def learn_truth(
     sorted by item and in a random order within. What was chosen for `like` is not chosen anew.
     """
     p, N = predicted, len(predicted.items)
-    many = len(p.item) > ENOUGH
     fold = rng.integers(0, FOLDS, N)[p.item]
     said: _Said | None = None
     if like is not None:
@@ -105,23 +103,23 @@ def learn_truth(
     else:
         # A few items choose as well as many.
         few = (rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item]
-        shrinking, correlation, said = _choose(p.rows(few), fold[few], many=many)
+        shrinking, correlation, said = _choose(p.rows(few), fold[few])
         said = said if few.all() else None
     found = _dawid_skene(annotations, shrinking)
     prior, crowd = found["prior"], found["crowd"]
     model = TruthModel(prior, found["confusion"], crowd, crowd, correlation, shrinking)
-    said = said or _Said.learn(p, fold, shrinking, many=many)
+    said = said or _Said.learn(p, fold, shrinking)
     return model, said.truth(said.others(Groups.of(p.item)), correlation)
 
 
-def _choose(a: Annotations, fold: Codes, *, many: bool) -> tuple[Shrinking, float, _Said]:
+def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _Said]:
     """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes."""
     items, tried = Groups.of(a.item), dict[Shrinking, _Said]()
     orders = (False, True) if a.ordered else (False,)
     shrinkings = [Shrinking(s, along_order) for along_order in orders for s in _STRENGTHS]
     best = (np.inf, shrinkings[0], _CORRELATIONS[0])
     for shrinking in shrinkings:
-        said = tried[shrinking] = _Said.learn(a, fold, shrinking, many=many)
+        said = tried[shrinking] = _Said.learn(a, fold, shrinking)
         others = said.others(items)
         for correlation in _CORRELATIONS:
             best = min(best, (said.loss(others, correlation), shrinking, correlation))
@@ -144,17 +142,14 @@ class _Said(NamedTuple):
     fold: Codes
 
     @classmethod
-    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking, *, many: bool) -> _Said:
+    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking) -> _Said:
         shape = len(a.item), len(a.labels)
         said = cls(np.zeros(shape), np.zeros(shape), fold)
-
-        def learn_without(f: int) -> None:
+        for f in range(FOLDS):
             test = fold == f
             taught = _dawid_skene(a.rows(~test), shrinking, tol=_ROUGHLY)
             said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught["confusion"]))
             said.log_prior[test] = em.safe_log(taught["prior"])
-
-        at_once(learn_without, range(FOLDS), many=many)
         return said
 
     def others(self, items: Groups) -> _Others:
