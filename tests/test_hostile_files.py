@@ -225,6 +225,7 @@ def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path):
         (("labels",), ["no", "no"], r"damaged \(labels\)"),
         (("labels",), ["no", 1], r"damaged \(labels\)"),
         (("labels",), [], r"damaged \(labels\)"),
+        (("labels",), {"a": 1}, r"damaged \(labels\)"),
         (("fixed",), "yes", r"damaged \(fixed\)"),
         (("labels",), ["no", "maybe"], r"damaged \(crowd\)"),
         (("crowd", "worth"), [], r"damaged \(ValueError, a stored crowd is damaged: worth"),

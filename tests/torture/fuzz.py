@@ -185,7 +185,9 @@ def main() -> int:
     given = parser.parse_args()
     start = time.time()
     code = fuzz(given.reader, given.seconds, given.seed, given.corpus)
-    kept = [p for p in (given.corpus / "failed").glob("*") if p.stat().st_mtime >= start]
+    found = [p for p in (given.corpus / "failed").glob("*") if p.stat().st_mtime >= start]
+    own = f"-{given.reader}", f"{given.reader}-"  # others may run beside it
+    kept = [p for p in found if p.name.endswith(own[0]) or p.name.startswith(own[1])]
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{used.ru_utime + used.ru_stime:.0f} s of a processor, failures: {len(kept)}")
     return code or bool(kept)

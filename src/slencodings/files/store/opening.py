@@ -112,6 +112,8 @@ def _wrong_field(store: Store) -> str | None:
         low, high = map(float, store.confidence_scale)
         if low == high or not math.isfinite(high - low):
             return "confidence_scale"
+    if type(store.labels) is not list:
+        return "labels"
     kinds = {kind_of(label) for label in store.labels}
     if len(kinds) != 1 or not kinds <= KINDS.keys() or len({*store.labels}) < len(store.labels):
         return "labels"
