@@ -154,6 +154,15 @@ def test_the_list_of_what_is_installed_is_sorted_and_has_numpy_once():
     assert all(c["purl"] == f"pkg:pypi/{c['name']}@{c['version']}" for c in found["components"])
 
 
+def test_all_that_the_base_brings_is_locked():
+    needed, sbom = script("needed.py"), script("sbom.py")
+    lock = sbom.LOCK.read_text(encoding="utf-8")
+    locked = {line.split("==")[0] for line in lock.splitlines()}
+    assert needed.needed(needed.requirements([])).keys() - {"slencodings"} <= locked
+    newer = [("numpy", "99.0"), ("slencodings", "99.0"), ("pandas", "2.0")]
+    assert sbom.unlocked(newer, lock) == ["numpy==99.0", "pandas==2.0"]
+
+
 def test_what_a_consumer_writes_runs():
     runpy.run_path(str(CONSUMER))
 
