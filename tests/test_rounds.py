@@ -1,6 +1,7 @@
 """A network is one more annotator: sources from outside, and rounds of learning from them."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,15 @@ def test_single_votes_stay_as_they_are_beside_a_source_that_knows_nothing():
     np.testing.assert_array_equal(found.truth.probability.argmax(axis=1), said)
     # Nobody is known, so that each vote is one count beside the prior of two.
     np.testing.assert_allclose(found.truth.uncertainty, 2 / 3)
+
+
+def test_soft_labels_are_taken_at_their_word_too():
+    crowd, truth = one_vote_each(right=0.95)
+    soft = replace(crowd, y=0.9 * np.eye(3)[crowd.y] + 0.1 / 3)
+    found = truth_with_source(soft, seen(truth, right=0.7))
+    assert not found.fused
+    np.testing.assert_array_equal(found.truth.probability.argmax(axis=1), crowd.y)
+    assert np.all(np.isfinite(found.vote_losses(soft)))
 
 
 def test_a_source_without_an_opinion_is_no_source():

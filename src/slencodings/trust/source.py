@@ -51,7 +51,7 @@ class Sourced(NamedTuple):
         - log sum_c p(truth c | source) E_mc(vote)
         """
         p = self.model.posterior(self.log_source, np.zeros(len(self.log_source)))
-        each = log_likelihoods(annotations, em.safe_log(self.model.confusion))
+        each = log_likelihoods(annotations, np.log(self.model.confusion))
         return _losses(p[annotations.item], each)
 
 
@@ -144,7 +144,8 @@ def _at_their_word(a: Annotations, how: _Trial, p: Floats) -> Sourced:
     label that its confusions then explain.
     """
     M, K = len(a.annotators), len(a.labels)
-    source, right = _log_ratio(p, how.worth), np.eye(K)
+    # Hardly anything is wrong, so that soft labels have likelihoods, too.
+    source, right = _log_ratio(p, how.worth), np.maximum(np.eye(K), em.FLOOR)
     counted, prior = count_each(a).truth(a), base_rate_of(a.sums().sum(axis=0))
     told = _of_fact(_by_source(a, source), prior)
     heard = np.bincount(a.item, minlength=len(a.items)) > 0
