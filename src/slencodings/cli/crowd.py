@@ -236,10 +236,8 @@ def triage(
     def shown() -> None:
         echo(found.summary() + "\n")
         show(*found.table(limit), ("mends", "by whom"))
-        if (planned := int((found.planned > 0).sum())) > limit:
-            echo(
-                f"\n{planned - limit:,} more planned; -o plan.csv has them all, --limit shows more."
-            )
+        if (more := int((found.planned > 0).sum()) - limit) > 0:
+            echo(f"\n{more:,} more planned; -o plan.csv has them all, --limit shows more.")
 
     return Found(found.to_rows(), about, shown)
 

@@ -52,7 +52,7 @@ def in_options(message: str, command: Any) -> str:
 def with_what_came(error: Any) -> str:
     """typer's words for wrong usage; where a value is no such number, with the value."""
     # Of newer typers; those before say it themselves.
-    for wrong in getattr(error.__cause__, "errors", list[dict[str, Any]])():
+    for wrong in getattr(error.__cause__, "errors", list[Any])():
         needed = {"int_parsing": "a whole number", "float_parsing": "a number"}.get(wrong["type"])
         needed = f"{needed} is needed" if needed else wrong["msg"]
         return f"{needed}; {wrong['input']!r} came."
