@@ -301,7 +301,7 @@ def test_numbers_as_labels_may_turn_out_not_to_be_whole(tmp_path: Path):
 def test_labels_and_items_keep_their_type(tmp_path: Path):
     add(tmp_path, BOTH)
     numbers = as_bytes({"item": ["c", "c"], "label": [0, 1]}, "parquet")
-    words = "labels must be of one type, as in the store; numbers and text came, such as 1 and"
+    words = "labels must be of one type, as in the store; numbers and text came, such as 0 and 'no'"
     assert_refused(tmp_path, words, numbers, name="a.parquet")
     numbers = as_bytes({"item": [1, 1], "label": ["no", "yes"]}, "parquet")
     words = "items must be of the type they have in the store, VARCHAR; BIGINT came from a.parquet"

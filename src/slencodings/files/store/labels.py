@@ -59,7 +59,8 @@ def labels_to_keep(store: Store | None, labels: list[Any], given: bool) -> list[
 def _joined(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
     """Both in the order in which labels of one file are found."""
     labels = list(dict.fromkeys([*first, *second]))
-    kinds = {kind_of(v): v for v in labels}
+    # The first of each, whatever order an engine found them in.
+    kinds = {kind_of(v): v for v in sorted(labels, key=repr, reverse=True)}
     if len(kinds) > 1:
         raise ValueError(
             f"labels must be of one type, as in the store; {' and '.join(sorted(kinds))} came, "
