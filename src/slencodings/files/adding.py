@@ -13,10 +13,7 @@ from slencodings.files.forms import about_crowd, lay_out
 from slencodings.files.job import Job, check_finite, read_job
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, check_additive, open_store
-from slencodings.files.write import (
-    WRITERS,
-    writing,
-)
+from slencodings.files.write import STORED, writing
 from slencodings.tables.fuse import About, add_rows
 
 
@@ -61,8 +58,7 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
             opinions, about = _fuse_sums(job, total, store, path.name)
             targets = writing(job.connection, opinions, job.target, job.writer, about)
             about["written"] = both.enter_context(targets)
-        parquet = WRITERS[".parquet"]
-        both.enter_context(writing(job.connection, total, path, parquet, store.about()))
+        both.enter_context(writing(job.connection, total, path, STORED, store.about()))
     job.say("added", f"{source.name} to {path}: {store.in_words()}")
     return about
 

@@ -9,7 +9,7 @@ from typing import Any
 from slencodings.annotations import counted, some
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, alone, open_store, read_sums
-from slencodings.files.write import WRITERS, disk_errors, literal, workspace, writing
+from slencodings.files.write import STORED, disk_errors, literal, workspace, writing
 from slencodings.progress import Say
 from slencodings.tables.roles import nearest
 
@@ -43,8 +43,7 @@ def forget(path: str, annotators: Sequence[str], say: Say = lambda what, text: N
         taken = float(gone.aggregate("sum(annotations)").fetchall()[0][0])
         labels = store.labels if store.fixed else _labels_left(store, left, gone)
         store = store._replace(labels=labels, forgotten=store.forgotten + taken)
-        parquet = WRITERS[".parquet"]
-        with writing(connection, left, place, parquet, store.about()):
+        with writing(connection, left, place, STORED, store.about()):
             pass
     gone = counted(round(taken), "annotation")
     say("forgot", f"{', '.join(annotators)}: {gone}; {path}: {store.in_words()}")
