@@ -7,11 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from torture import again, exports, fuzz, laws, tables
+import typer
+from torture import again, exports, fuzz, kills, laws, tables
 from torture.readers import READERS, Reader, refused
+
+from slencodings.cli.main import app
 
 
 @pytest.fixture
@@ -32,6 +36,14 @@ def test_a_table_and_some_exports_hold():
     tables.every_engine_fuses_as_arrays_do(np.random.default_rng(0))
     for seed in range(30):
         exports.wrong_values_are_read_or_refused(np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("kind", kills.COMMANDS)
+def test_the_commands_that_are_killed_have_the_options_they_are_given(kind: str):
+    verb, *words = kills.COMMANDS[kind].words(0)
+    group: Any = typer.main.get_command(app)
+    known = {option for parameter in group.commands[verb].params for option in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= known
 
 
 QUICK = [name for name in READERS if "safetensors" not in name]

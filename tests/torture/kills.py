@@ -79,7 +79,7 @@ COMMANDS = {
         {"m.safetensors": model, "p.csv": Path.read_bytes, "scores.json": scores},
     ),
     "report": Command(
-        lambda v: ["report", "small.csv", "-o", "page.html", "--target", ("0.2", "0.3")[v]],
+        lambda v: ["report", "small.csv", "-o", "page.html", "--conflict", ("0.2", "0.3")[v]],
         {"page.html": page},
     ),
 }  # fmt: skip
