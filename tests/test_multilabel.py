@@ -137,7 +137,7 @@ def test_bad_sets_are_refused():
 # Training
 
 
-def test_the_loss_is_the_sum_of_binomial_divergences():
+def test_the_loss_of_torch_is_the_sum_of_binomial_divergences():
     torch = pytest.importorskip("torch")
     from slencodings.torch import kl_loss, multilabel_kl_loss
 
