@@ -22,6 +22,7 @@ from slencodings.tables.roles import Reading
 NAMED: dict[str, Any] = {"item": "post", "annotator": "who", "label": "said"}
 TEXT = st.sampled_from(["a", "b", "B", "10", "9", "é", "", "a b"])
 NUMBERS = st.sampled_from([0, 1, 2, 10, -3, 2**40])
+BOOLEANS = st.booleans()
 
 
 def assert_same(found: Annotations, expected: Annotations) -> None:
@@ -35,6 +36,13 @@ def assert_same(found: Annotations, expected: Annotations) -> None:
             np.testing.assert_array_equal(x, y, err_msg=field.name)
 
 
+def given_as_reading(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `from_table` as those of `Reading`."""
+    if "ordered" not in arguments:
+        return arguments
+    return arguments | {"labels": arguments["ordered"], "ordered": True}
+
+
 @given(st.data())
 def test_tables_are_read_as_engines_read_them(data: st.DataObject) -> None:
     rows = data.draw(st.integers(2, 12))
@@ -43,7 +51,7 @@ def test_tables_are_read_as_engines_read_them(data: st.DataObject) -> None:
         return data.draw(st.lists(values, min_size=rows, max_size=rows))
 
     names = [data.draw(st.sampled_from([TEXT, NUMBERS])) for _ in range(2)]
-    labels = data.draw(st.sampled_from([TEXT | st.none(), NUMBERS, st.booleans()]))
+    labels = data.draw(st.sampled_from([TEXT | st.none(), NUMBERS, BOOLEANS]))
     columns = {
         "post": column(names[0]),
         "who": column(names[1]),
@@ -53,10 +61,17 @@ def test_tables_are_read_as_engines_read_them(data: st.DataObject) -> None:
     }
     scale = data.draw(st.sampled_from([(1, 5), None]))
     reading = {**NAMED, "confidence": "sure", "confidence_scale": scale, "reliability": "skill"}
+    named = data.draw(st.sampled_from([None, "labels", "ordered"]))
+    if named is not None and labels is not BOOLEANS:
+        # Not in their order, and with one that nobody used.
+        unused = 77 if labels is NUMBERS else "nobody's"
+        possible = {label: None for label in columns["said"] if label is not None}
+        reading[named] = data.draw(st.permutations([*possible, unused]))
+    asked = Reading(**given_as_reading(reading))
     frame, table = pd.DataFrame(columns), pa.table(columns)
     if data.draw(st.booleans()):
         frame = frame.astype({c: object for c in frame if frame[c].dtype == "str"})
-    found = [read_codes(t, Reading(**reading)) for t in (frame, columns, duckdb.from_arrow(table))]
+    found = [read_codes(t, asked) for t in (frame, columns, duckdb.from_arrow(table))]
     assert len({plain is None for plain in found}) == 1
     if found[0] is None:
         with pytest.raises(ValueError, match=r"two labels|no annotation has a label"):
@@ -102,7 +117,14 @@ SOUND: dict[str, Any] = {
         ({"Who": [1, 2, 3]}, {}),
         ({7: [1, 2, 3]}, {}),
         ({}, {"item": "nowhere"}),
-        ({}, {"labels": ["no", "yes"]}),
+        ({}, {"labels": ["no", "maybe"]}),
+        ({}, {"labels": ["no"]}),
+        ({}, {"labels": ["no", "yes", "no"]}),
+        ({}, {"labels": ["no", "yes", 1]}),
+        ({}, {"labels": ["no", "yes", "\0"]}),
+        ({"said": [0, 1, 1]}, {"labels": [0, True]}),
+        ({"said": [True, False, False]}, {"labels": [False, True]}),
+        ({"said": [1.0, 0.0, 0.0]}, {"labels": [0.0, 1.0]}),
         ({}, {"label": ["doubt", "doubt"]}),
         ({}, {"missing": "maybe"}),
         ({}, {"duplicates": "first"}),

@@ -7,7 +7,7 @@ of a few rows a hundred times.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from numbers import Real
@@ -33,14 +33,14 @@ _SIMPLE_TYPES = {"VARCHAR", "BOOLEAN", "DOUBLE", "FLOAT", "BIGINT", "INTEGER", "
 def read_codes(table: Any, reading: Reading) -> Annotations | None:
     """The annotations of a plain and sound table of pandas, of arrays or of few rows in DuckDB.
 
-    None for any other. Left to engines are tables and types of other libraries, soft labels, labels
-    that are given, mappings, duplicates to be found, and all that is wrong, which they count and
-    show.
+    None for any other. Left to engines are tables and types of other libraries, soft labels,
+    mappings, duplicates to be found, and all that is wrong, which they count and show.
     """
     columns = _columns(table, reading) if _simple(reading) else None
     if columns is None:
         return None
-    said, item = _label_codes(columns[str(reading.label)]), _codes(columns[str(reading.item)])
+    said = _label_codes(columns[str(reading.label)], reading.labels)
+    item = _codes(columns[str(reading.item)])
     if said is None or item is None or np.min(item[0]) < 0:
         return None
     scale = reading.confidence_scale
@@ -67,6 +67,7 @@ def read_codes(table: Any, reading: Reading) -> Annotations | None:
         labels=labels,
         stated=None if reading.confidence is None else stated,
         reliability=None if reading.reliability is None else reliability,
+        ordered=reading.ordered,
     )
 
 
@@ -81,7 +82,6 @@ def _simple(reading: Reading) -> bool:
     scale, doubt = reading.confidence_scale, (reading.uncertainty, reading.confidence)
     return (
         isinstance(reading.label, str)
-        and reading.labels is None
         and not reading.base_rate
         and reading.missing in ("error", "drop", "trust")
         and reading.duplicates == "all"
@@ -127,16 +127,29 @@ def _at(column: Any, rows: Any) -> Any:
     return column[rows] if array else column.iloc[rows]
 
 
-def _label_codes(column: Any) -> _Coded | None:
-    """The same of labels, of which there must be two: numbers written as text go by value."""
+def _label_codes(column: Any, given: Sequence[Any] | None) -> _Coded | None:
+    """The same of labels, of which there must be two: numbers written as text go by value.
+
+    Those that are given must be text or whole numbers, as in the column, and all that it has.
+    """
     coded = _codes(column)
-    if coded is None or len(coded[1]) < 2:
+    if coded is None:
         return None
     y, names = coded
     found = names.tolist()
-    place = {label: k for k, label in enumerate(sorted(found, key=col.natural(found)))}
+    labels = sorted(found, key=col.natural(found)) if given is None else list(given)
+    if len(labels) < 2 or (given is not None and not _are_all(labels, found)):
+        return None
+    place = {label: k for k, label in enumerate(labels)}
     codes = np.asarray([*(place[label] for label in found), -1], dtype=np.intp)
     return codes[y], np.asarray(list(place), dtype=object if isinstance(found[0], str) else None)
+
+
+def _are_all(labels: list[Any], found: list[Any]) -> bool:
+    """Whether the labels differ, are of one plain type with those found, and have them all."""
+    kinds = set(map(type, [*labels, *found]))
+    plain = kinds == {int} or (kinds == {str} and _is_plain_text(labels))
+    return plain and len(set(labels)) == len(labels) and {*found} <= {*labels}
 
 
 def _codes(column: Any) -> _Coded | None:
