@@ -10,7 +10,7 @@ from pathlib import Path
 from slencodings import __version__
 from slencodings.files import store as kept_evidence
 from slencodings.files.forms import about_crowd, lay_out
-from slencodings.files.job import Job, check_finite, read_job
+from slencodings.files.job import Job, check_finite, choose_job, read_job
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, check_additive, open_store
 from slencodings.files.write import STORED, writing
@@ -29,7 +29,7 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
     weighing = kept_evidence.weighing_of(known, reading, fusing, job.say)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
-    given = read_job(job, weighing, known)
+    given = read_job(job, weighing, choose_job(job, weighing), known)
     rows, found = given.rows, given.reading
     by_annotator = kept_evidence.check_annotators(known, by_annotator, found, source.name)
     batch = kept_evidence.describe_batch(source.name, given.crowd, found)

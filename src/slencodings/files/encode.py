@@ -1,7 +1,8 @@
 """From files of annotations to a file of opinions, out of core, through DuckDB.
 
-Text files are read once into a scratch database on disk; Parquet is queried where it is. The
-result is written beside its final name and then renamed, so there is never half a file.
+Text files are read once, large ones that are as usual into sums of their items, others into a
+scratch database on disk; Parquet is queried where it is. The result is written beside its final
+name and then renamed, so there is never half a file.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from slencodings.files.adding import add_to_store, fuse_store
 from slencodings.files.bucket import ADDRESS, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, how_written, lay_out, note_open
-from slencodings.files.job import Also, Input, Job, check_finite, read_job
+from slencodings.files.job import Also, Input, Job, check_finite, choose_job, read_job
 from slencodings.files.locate import locate, read_tool
+from slencodings.files.one_pass import fuse_in_one_pass
 from slencodings.files.places import Places, check_places
 from slencodings.files.scan import Relation, Step
 from slencodings.files.store import alone
@@ -148,13 +150,17 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
             f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
             "Leave one of them out."
         )
-    given = read_job(job, weighing)
-    reading, rows = given.reading, given.rows
-    if job.also is None:
-        opinions, about = lay_out(rows, fusing)
+    chosen = choose_job(job, weighing)
+    if fused := fuse_in_one_pass(job, weighing, chosen):
+        reading, (rows, opinions, about) = chosen.reading, fused
     else:
-        opinions, about = _lay_out_known(job, given, job.also)
-    opinions = carry(opinions, given.crowd, reading, job.say)
+        given = read_job(job, weighing, chosen)
+        reading, rows = given.reading, given.rows
+        if job.also is None:
+            opinions, about = lay_out(rows, fusing)
+        else:
+            opinions, about = _lay_out_known(job, given, job.also)
+        opinions = carry(opinions, given.crowd, reading, job.say)
     note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}

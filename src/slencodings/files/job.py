@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, counted, plainly, some
 from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
-from slencodings.files.scan import Relation, Step, quote, read
+from slencodings.files.scan import Chosen, Relation, Step, choose, quote, read_chosen
 from slencodings.files.store import Store
 from slencodings.files.weigh import Weighing
 from slencodings.opinion import Opinion
@@ -65,16 +65,21 @@ class Input(NamedTuple):
     rows: Rows
 
 
-def read_job(job: Job, weighing: Weighing, known: Store | None = None) -> Input:
+def choose_job(job: Job, weighing: Weighing) -> Chosen:
+    """The columns of files that play a role."""
+    learned = weighing.how != "stated"
+    return choose(
+        job.connection, job.source, job.reading, learned=learned, say=job.say, step=job.step
+    )
+
+
+def read_job(job: Job, weighing: Weighing, chosen: Chosen, known: Store | None = None) -> Input:
     """Read files and look at their values, and tell what was read and what of it may surprise.
 
     They must be like what is in a store, if that is known.
     """
     source, say, stored = job.source, job.say, weighing.crowd
-    learned = weighing.how != "stated"
-    crowd, reading = read(
-        job.connection, source, job.reading, learned=learned, say=say, step=job.step
-    )
+    crowd, reading = read_chosen(job.connection, chosen, say)
     job.step("checking", None, "")
     if known is not None:
         kept_evidence.check_roles(known, reading, source.name)
@@ -159,17 +164,22 @@ def note_lost(crowd: Relation, reading: Reading, *, stated: bool, say: Say) -> N
         if lost:
             rows = counted(lost, "row")
             say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
-    if stated and (end := _end(reading)):
+    if stated and (end := end_of_scale(reading)):
         column, value, shown = end
-        if none := _count(crowd, f"{labelled} AND {quote(column)} = {value!r}"):
-            say("note", f"{counted(none, 'annotation')} at {shown}, which counts for nothing")
+        note_end(_count(crowd, f"{labelled} AND {quote(column)} = {value!r}"), shown, say)
+
+
+def note_end(n: int, shown: str, say: Say) -> None:
+    """Tell how many annotations are at the end of a scale that is 0."""
+    if n:
+        say("note", f"{counted(n, 'annotation')} at {shown}, which counts for nothing")
 
 
 def _count(crowd: Relation, condition: str) -> int:
     return crowd.aggregate(f"count_if({condition})").fetchall()[0][0]
 
 
-def _end(reading: Reading) -> tuple[str, float, str] | None:
+def end_of_scale(reading: Reading) -> tuple[str, float, str] | None:
     """The column, the value and the words of what is no confidence at all."""
     if isinstance(reading.uncertainty, str):
         return reading.uncertainty, 1.0, f"{reading.uncertainty!r} 1"

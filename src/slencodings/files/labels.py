@@ -56,7 +56,11 @@ def check_answers(relation: Relation, label: Any, say: Say, *, named: bool, orde
     """
     if not isinstance(label, str) or str(dict(_types(relation))[label]).endswith("]"):
         return  # Probabilities.
-    answers = _count_answers(relation, label)
+    judge_answers(label, _count_answers(relation, label), say, named=named, ordered=ordered)
+
+
+def judge_answers(label: str, answers: Answers, say: Say, *, named: bool, ordered: bool) -> None:
+    """The same of answers that have been counted."""
     if not named and (why := _cannot_be_fused(label, answers)):
         raise ValueError(why)
     if spellings := _spellings(answers):
@@ -71,9 +75,20 @@ def check_answers(relation: Relation, label: Any, say: Say, *, named: bool, orde
         say("note", kind)
 
 
+def are_plain(label: str, answers: Answers) -> bool:
+    """Whether a few answers are told of alike however often each of them came."""
+    odd = _cannot_be_fused(label, answers) or _spellings(answers) or _parts(answers.values)
+    return not odd
+
+
+def may_number_rows(item: str) -> bool:
+    """Whether what names items is called as numbers of rows often are."""
+    return re.sub(r"[^a-z]", "", item.lower()) in ("id", "uid", "uuid", "guid", "idx")
+
+
 def note_items(relation: Relation, item: str, names: Sequence[str], say: Say) -> None:
     """Tell if what is called an id may number rows, where nobody said that it names items."""
-    if re.sub(r"[^a-z]", "", item.lower()) not in ("id", "uid", "uuid", "guid", "idx"):
+    if not may_number_rows(item):
         return
     rows, items = relation.aggregate(f"count(*), count(DISTINCT {quote(item)})").fetchall()[0]
     if rows == items > 1:

@@ -137,7 +137,7 @@ def writing(
             return
         # We write beside the target ourselves; DuckDB would do so once more.
         copy = f"COPY (FROM _relation) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
-        with _in_any_order(connection, any_order=not in_order):
+        with in_any_order(connection, any_order=not in_order):
             count = connection.execute(copy).fetchall()[0][0]
         yield count
 
@@ -149,7 +149,7 @@ def _sorted(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 @contextmanager
-def _in_any_order(connection: duckdb.DuckDBPyConnection, *, any_order: bool) -> Generator[None]:
+def in_any_order(connection: duckdb.DuckDBPyConnection, *, any_order: bool) -> Generator[None]:
     """Let all threads write what they have, whichever is first."""
     if not any_order:
         yield

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import narwhals as nw
 
@@ -49,6 +49,16 @@ if TYPE_CHECKING:
 MOST_ROWS_TO_COUNT_DUPLICATES, ENOUGH_ROWS_TO_COUNT = 1_000_000, 250_000
 
 
+class Hold(Protocol):
+    """What adds up expressions of rows by item at once, and counts `columns` of rows meanwhile."""
+
+    columns: list[str]
+
+    def __call__(self, frame: Frame, sums: Mapping[str, nw.Expr]) -> Frame:
+        """The sums by item."""
+        ...
+
+
 class Rows(NamedTuple):
     """A crowd in our words: one row per annotation, in the engine of the table it came from.
 
@@ -58,6 +68,7 @@ class Rows(NamedTuple):
     Where they are `averaged`, the n rows in which somebody answers an item have a SHARE of 1 / n.
     Rows that are `summed` have been added up before: they have ITEM, LABEL, WORTH and CERTAIN, and
     of a crowd that has a model of truth COUNT and LIKELIHOOD.
+    Rows that can be gone through but once have what to `hold` of each item besides.
     """
 
     frame: Frame
@@ -70,6 +81,7 @@ class Rows(NamedTuple):
     crowd: Crowd | None = None
     summed: bool = False
     averaged: bool = False
+    hold: Hold | None = None
 
     @property
     def answer(self) -> str:
@@ -286,11 +298,25 @@ def note_repeated(rows: Rows, say: Callable[[str, str], None]) -> Rows:
 
     Of many rows they are counted on some of the items, chosen by a hash.
     """
-    frame, n = rows.frame, rows.counts["rows"]
-    parts = 1 if n <= MOST_ROWS_TO_COUNT_DUPLICATES else math.ceil(n / ENOUGH_ROWS_TO_COUNT)
+    frame, parts = rows.frame, parts_counted(rows.counts["rows"])
     if parts > 1:
-        frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) % {parts} = 0"))
-    found = parts * _more_than_once(_repeated(frame, rows.answer))
+        frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) & {parts - 1} = 0"))
+    return tell_repeated(rows, _more_than_once(_repeated(frame, rows.answer)), parts, say)
+
+
+def parts_counted(n: int) -> int:
+    """Of how many parts of the items of n rows one is looked at: a power of two.
+
+    So the items of many parts are among those of fewer.
+    """
+    if n <= MOST_ROWS_TO_COUNT_DUPLICATES:
+        return 1
+    return 1 << math.ceil(math.log2(n / ENOUGH_ROWS_TO_COUNT))
+
+
+def tell_repeated(rows: Rows, found: int, parts: int, say: Callable[[str, str], None]) -> Rows:
+    """Tell how many rows repeat an earlier pair, as found in one of so many parts."""
+    found *= parts
     if found:
         about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
         they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"

@@ -127,7 +127,7 @@ def _wide_beliefs(rows: Rows, plan: Plan) -> Frame:
 def _wide_columns(plan: Plan) -> tuple[list[nw.Expr], list[nw.Expr]]:
     """What rows bring to each label, and what is certain of that if it may be."""
     K = range(len(plan.labels))
-    return [nw.col(f"sle_e{k}") for k in K], [nw.col(f"sle_c{k}") for k in K if plan.certain]
+    return [nw.col(worth(k)) for k in K], [nw.col(certain(k)) for k in K if plan.certain]
 
 
 def wide_values(
@@ -148,19 +148,29 @@ def belief(k: int) -> str:
     return f"{BELIEF}{k}"
 
 
+def worth(k: int) -> str:
+    """Our column for what rows bring to label k."""
+    return f"sle_e{k}"
+
+
+def certain(k: int) -> str:
+    """Our column for what is certain of that."""
+    return f"sle_c{k}"
+
+
 def _wide_sums(rows: Rows, plan: Plan) -> Frame:
     """What rows bring to each label, added up by item."""
     K = range(len(plan.labels))
     at = {label: k for k, label in enumerate(rows.labels)}
     of = [at.get(label) for label in plan.labels]
-    sums = {f"sle_e{k}": _added(plan, _of_label(rows, of[k], WORTH)) for k in K}
-    sums |= {f"sle_c{k}": _of_label(rows, of[k], CERTAIN) for k in K if plan.certain}
+    sums = {worth(k): _added(plan, _of_label(rows, of[k], WORTH)) for k in K}
+    sums |= {certain(k): _of_label(rows, of[k], CERTAIN) for k in K if plan.certain}
     sums |= {UNIT: nw.col(UNIT)} if plan.mean else {}
     sums |= _prior_sums(rows, plan) if rows.priors else {}
-    return sum_by_item(_worth(rows, plan), sums)
+    return (rows.hold or sum_by_item)(_worth(rows, plan), sums)
 
 
-def sum_by_item(frame: Frame, sums: dict[str, nw.Expr]) -> Frame:
+def sum_by_item(frame: Frame, sums: Mapping[str, nw.Expr]) -> Frame:
     """Expressions of rows added up by item."""
     # Columns first and plain sums after, because PyArrow and Dask cannot sum an expression.
     frame = frame.select(ITEM, *(x.alias(name) for name, x in sums.items()))
@@ -266,6 +276,7 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
     kept += map(prior, K) if rows.priors else []
     kept += [SHARE] if rows.averaged else []
+    kept += [] if rows.hold is None else rows.hold.columns
     if plan.crowd is not None:
         frame = add_worth(rows.frame, plan.crowd)
         worth = in_steps(nw.col(WORTH) * nw.col(SHARE)) if rows.averaged else nw.col(WORTH)
