@@ -144,8 +144,9 @@ def test_the_result_says_whether_it_converged():
     assert not got["converged"]
     assert got["iterations"] == 2
     assert glad(a).details["converged"]
-    # Nothing is ever flatter than 0: it gives up where no step pays, and says so.
-    assert not glad(a, tol=0, n_iter=3000).details["converged"]
+    # Nothing is ever flatter than 0, however long it goes on.
+    few = crowd(np.random.default_rng(0))
+    assert not glad(few, tol=0, n_iter=500).details["converged"]
 
 
 @pytest.mark.parametrize(

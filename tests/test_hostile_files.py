@@ -43,7 +43,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("how", [[], ["--encoding", "utf-8"]])
 def test_a_gzipped_file_that_unpacks_without_end_is_refused(tmp_path: Path, sle: Sle, how: Any):
-    (tmp_path / "crowd.csv.gz").write_bytes(gzip.compress(CROWD + b"i,ann,yes\n" * 3_000_000))
+    (tmp_path / "crowd.csv.gz").write_bytes(gzip.compress(CROWD + b"i,ann,yes\n" * 300_000))
     run = sle("encode", "crowd.csv.gz", "-o", "targets.csv", *how)
     assert run.code == 1
     assert "crowd.csv.gz unpacks to" in run.err
@@ -53,17 +53,18 @@ def test_a_gzipped_file_that_unpacks_without_end_is_refused(tmp_path: Path, sle:
 @pytest.mark.usefixtures("small")
 def test_a_gzipped_file_that_is_large_but_no_bomb_is_read(tmp_path: Path, sle: Sle):
     rng = np.random.default_rng(0)
-    lines = (b"%d,ann%d,%d\n" % (i, i % 7, rng.integers(2)) for i in range(120_000))
-    (tmp_path / "crowd.csv.gz").write_bytes(
-        gzip.compress(b"item,annotator,label\n" + b"".join(lines))
-    )
+    said = rng.integers(0, 2, 32_000).tolist()
+    lines = (b"item %d of a crowd of them,ann%d,%d\n" % (i, i % 7, y) for i, y in enumerate(said))
+    data = b"item,annotator,label\n" + b"".join(lines)
+    assert len(data) > readable.LARGEST_UNPACKED
+    (tmp_path / "crowd.csv.gz").write_bytes(gzip.compress(data))
     run = sle("encode", "crowd.csv.gz", "-o", "targets.csv", "--weigh", "stated")
     assert run.code == 0, run.err
 
 
 @pytest.mark.usefixtures("small")
 def test_exports_that_unpack_without_end_are_refused(tmp_path: Path):
-    data = json.dumps([{"_input_hash": 1, "answer": "accept", "text": " " * 30_000_000}]).encode()
+    data = json.dumps([{"_input_hash": 1, "answer": "accept", "text": " " * 3_000_000}]).encode()
     (tmp_path / "export.json").write_bytes(gzip.compress(data))
     with zipfile.ZipFile(tmp_path / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("export.json", data)

@@ -240,9 +240,12 @@ def test_single_precision_stays(xp: Arrays, name: str) -> None:
 
 
 def test_integers_take_the_default_precision_of_the_library() -> None:
+    assert dtypes(encode(np.eye(2, dtype=int))) == {"float64"}
+
+
+def test_integers_take_the_default_precision_of_torch() -> None:
     torch = pytest.importorskip("torch")
     assert dtypes(encode(torch.eye(2, dtype=torch.int64))) == {"float32"}
-    assert dtypes(encode(np.eye(2, dtype=int))) == {"float64"}
 
 
 def test_all_parts_have_the_widest_precision_that_came() -> None:

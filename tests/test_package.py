@@ -4,7 +4,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import house
 from house import HOUSE, MAY_IMPORT, STOREYS
@@ -31,14 +33,21 @@ HEAVY = (
 )
 
 
+def statements(nodes: list[Any]) -> Iterator[Any]:
+    """All of them, those within others too, but not what is there for type checkers alone."""
+    for node in nodes:
+        yield node
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            yield from statements(node.orelse)
+            continue
+        for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+            yield from statements(getattr(node, part, []))
+
+
 def rooms(path: Path) -> set[str]:
     """The rooms of ours that a file imports when it runs, wherever in the file it does so."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            node.body = [ast.Pass()]
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in statements(ast.parse(path.read_text()).body):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == "slencodings":
