@@ -135,6 +135,20 @@ def test_one_pass_gives_what_the_usual_way_does(
         assert any("looks like a scale from low to high" in text for text in said)
 
 
+def test_ends_of_a_scale_that_were_not_looked_at_are_counted_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: list[bool]
+):
+    monkeypatch.setattr(one_pass, "HEAD", 2000)
+    monkeypatch.setattr(one_pass, "PLACES", 1)
+    (tmp_path / "crowd.csv").write_text(as_text(_with(590, 3, 0)))
+    _, said, _ = assert_same(
+        [tmp_path / "crowd.csv"], monkeypatch, Reading(), Fusing(weigh="stated")
+    )
+    assert passes == [True]
+    end = "'confidence' 0, the low end of 0-1"
+    assert f"note 1 annotation at {end}, which counts for nothing" in said
+
+
 @pytest.mark.parametrize(
     "fusing",
     [

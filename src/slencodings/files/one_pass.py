@@ -12,6 +12,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,8 +45,18 @@ from slencodings.tables.sums import certain, worth
 LEAST_ROWS = 500_000
 # Lines are looked at in so many places of the files.
 PLACES = 16
+# What the engine says of a row that was not expected.
+AT_END = "at the end of the scale"
 _END, _WHO, _FLAWED = "sle_end", "sle_who", "sle_flawed"
 _ROWS, _LABELLED, _ENDS, _PEOPLE = "sle_rows", "sle_labelled", "sle_ends", "sle_people"
+
+
+class Guess(NamedTuple):
+    """What some lines show: answers, about how many rows, and whether one is at an end of 0."""
+
+    answers: Answers
+    rows: float
+    at_end: bool
 
 
 class Fused(NamedTuple):
@@ -62,7 +73,7 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     label = str(reading.label)
     if not _is_usual(job, weighing, chosen) or (guess := _look(job, chosen, label)) is None:
         return None
-    answers, rows_about = guess
+    answers, rows_about, _ = guess
     named = reading.labels is not None
     labels = list(reading.labels or sorted(answers.values, key=natural(answers.values)))
     few = (
@@ -75,15 +86,16 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     parts = 1 << math.floor(math.log2(rows_about / ENOUGH_ROWS_TO_COUNT)) if many else 1
     end = end_of_scale(reading)
     tally = _Tally(job.connection, labels, parts, None if end is None else end[1])
-    # What is no number stops the engine.
-    numbers = (f"CAST({quote(n)} AS DOUBLE) AS {quote(n)}" for n in chosen.numbers)
-    typed = f"* REPLACE ({', '.join(numbers)})" if chosen.numbers else "*"
-    crowd = chosen.relation.project(typed)
-    rows = read_rows(crowd, replace(reading, labels=labels), check=tally.check)
-    try:
-        opinions, about = lay_out(rows._replace(hold=tally), job.fusing)
-    except (duckdb.InvalidInputException, duckdb.ConversionException):
+    if end is not None and not guess.at_end:
+        # To count what is not there takes a tenth of the time.
+        tally.counts_ends = False
+    made = _add_up(job, chosen, tally)
+    if made is None and not tally.counts_ends:
+        tally.counts_ends = True
+        made = _add_up(job, chosen, tally)
+    if made is None:
         return None
+    rows, opinions, about = made
     n, labelled, ends = tally.counts()
     seen = {labels[k] for k in tally.given()}
     people = reading.annotator is not None
@@ -97,6 +109,22 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     if people:
         parts = parts_counted(n)
         rows = tell_repeated(rows, tally.repeated(parts), parts, say)
+    return Fused(rows, opinions, about)
+
+
+def _add_up(job: Job, chosen: Chosen, tally: _Tally) -> Fused | None:
+    """Go through the rows; None if they stopped the engine."""
+    # What is no number stops it as well.
+    numbers = (f"CAST({quote(n)} AS DOUBLE) AS {quote(n)}" for n in chosen.numbers)
+    typed = f"* REPLACE ({', '.join(numbers)})" if chosen.numbers else "*"
+    reading = replace(chosen.reading, labels=tally.labels)
+    rows = read_rows(chosen.relation.project(typed), reading, check=tally.check)
+    try:
+        opinions, about = lay_out(rows._replace(hold=tally), job.fusing)
+    except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
+        # Only where it was an end of the scale is there something to count.
+        tally.counts_ends = tally.counts_ends or AT_END not in str(error)
+        return None
     return Fused(rows, opinions, about)
 
 
@@ -118,11 +146,13 @@ def _is_usual(job: Job, weighing: Weighing, chosen: Chosen) -> bool:
     return stated and as_text and one_label and one_item and all_rows and known and not in_order
 
 
-def _look(job: Job, chosen: Chosen, label: str) -> tuple[Answers, float] | None:
-    """The answers in some lines of the files, and about how many rows there are."""
+def _look(job: Job, chosen: Chosen, label: str) -> Guess | None:
+    """Look at some lines of the files; None if they cannot be read."""
+    end = end_of_scale(chosen.reading)
     files = [Path(file) for file in job.source.files]
     size = sum(file.stat().st_size for file in files)
     found: Counter[str] = Counter()
+    stated: set[str] = set()
     bytes_seen = rows_seen = 0
     for file in files[:: math.ceil(len(files) / PLACES)]:
         head = head_of(job.connection, True, chosen.table.format, str(file))
@@ -133,14 +163,24 @@ def _look(job: Job, chosen: Chosen, label: str) -> tuple[Answers, float] | None:
             bytes_seen += sum(len(line) for line in lines)
             rows_seen += len(lines)
             try:
-                rows = csv.reader([line.decode() for line in lines], delimiter=head.delimiter)
-                found.update(row[at] for row in rows if len(row) == width and row[at])
+                text = csv.reader([line.decode() for line in lines], delimiter=head.delimiter)
+                rows = [row for row in text if len(row) == width]
             except (UnicodeDecodeError, csv.Error):
                 return None
+            found.update(row[at] for row in rows if row[at])
+            if end is not None:
+                stated.update(row[head.names.index(end[0])] for row in rows)
     if not rows_seen:
         return None
     answers = Answers([v for v, _ in found.most_common()], [n for _, n in found.most_common()])
-    return answers, size * rows_seen / bytes_seen
+    at_end = end is not None and any(_is_number(text, end[1]) for text in stated)
+    return Guess(answers, size * rows_seen / bytes_seen, at_end)
+
+
+def _is_number(text: str, number: float) -> bool:
+    with suppress(ValueError):
+        return float(text) == number
+    return False
 
 
 def _lines(file: Path, places: int) -> Sequence[list[bytes]]:
@@ -163,6 +203,7 @@ class _Tally:
     labels: list[Any]
     parts: int
     end: float | None
+    counts_ends: bool = True
     columns: list[str] = field(default_factory=list[str])
     worths: list[list[str]] = field(default_factory=list[list[str]])
 
@@ -174,10 +215,13 @@ class _Tally:
         known = " ".join(f"WHEN {literal(label)} THEN {literal(label)}" for label in self.labels)
         unknown = "CAST(error('another label') AS VARCHAR)"
         found = f"CASE {first} {known} ELSE if({first} IS NULL, NULL, {unknown}) END"
-        sound = f"CASE WHEN {_FLAWED} THEN CAST(error('a flaw') AS DOUBLE) ELSE {RELIABILITY} END"
-        more: dict[str, str] = {}
-        if self.end is not None:
-            more[_END] = f"({first} IS NOT NULL AND {STATED} = {self.end!r})"
+        sound, more = f"WHEN {_FLAWED} THEN CAST(error('a flaw') AS DOUBLE)", dict[str, str]()
+        at_end = f"({first} IS NOT NULL AND {STATED} = {self.end!r})"
+        if self.end is not None and self.counts_ends:
+            more[_END] = at_end
+        elif self.end is not None:
+            sound += f" WHEN {at_end} THEN CAST(error('{AT_END}') AS DOUBLE)"
+        sound = f"CASE {sound} ELSE {RELIABILITY} END"
         if ANNOTATOR in marked.columns:
             # A part of the items, as in `note_repeated`.
             one_part = f"hash({ITEM}) & {self.parts - 1} = 0" if self.parts > 1 else "true"
