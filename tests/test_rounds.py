@@ -1,5 +1,6 @@
 """A network is one more annotator: sources from outside, and rounds of learning from them."""
 
+import math
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -112,6 +113,19 @@ def test_people_are_taken_at_their_word_where_nobody_else_says_that_they_err():
     np.testing.assert_allclose(found.vote_losses(asked), -np.log(p[asked.item, asked.y]), rtol=1e-9)
 
 
+def test_votes_are_predicted_from_another_source_as_it_is():
+    crowd, truth = one_vote_each()
+    source, other = seen(truth), seen(truth, right=0.6)
+    found = truth_with_source(crowd, source)
+    mean, prior = other.mean(axis=0), found.model.prior
+    expected = []
+    for q, i in enumerate(crowd.item):
+        chances = [prior[c] * other[i, c] / mean[c] for c in range(len(prior))]
+        said = found.model.confusion[crowd.annotator[q], :, crowd.y[q]]
+        expected.append(-math.log(np.dot(chances, said) / sum(chances)))
+    np.testing.assert_allclose(found.vote_losses(crowd, other), expected, rtol=1e-9)
+
+
 def test_single_votes_stay_as_they_are_beside_a_source_that_knows_nothing():
     # Many annotators of few items each: what they say can be explained by any labels at all.
     crowd, _ = one_vote_each(K=2, M=60)
@@ -200,14 +214,19 @@ def test_rounds_make_labels_right_that_single_votes_have_wrong():
     assert (found.target is None) == (found.chosen == 1)
 
 
+def tell_losses(monkeypatch, losses, *, believed=None):
+    """Let rounds have these losses of votes, by networks as they are and as they are believed."""
+    both = iter([each for pair in zip(losses, believed or losses, strict=True) for each in pair])
+    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(both))
+
+
 @pytest.mark.usefixtures("few_trials", "believed")
 def test_one_round_chosen_is_learning_from_the_annotations_as_they_are(monkeypatch):
     X, y = rows(80)
     crowd = crowd_of(y, per_item=3)
     alone = quick(validation=0.0)
     several = quick(validation=0.0, rounds=2)
-    worse = iter([np.ones(4), np.full(4, 2.0)])
-    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(worse))
+    tell_losses(monkeypatch, [np.ones(4), np.full(4, 2.0)])
     assert_same_weights(several.fit(X, crowd), alone.fit(X, crowd))
     assert several.rounds_.chosen == 1
     assert several.rounds_.target is None
@@ -218,12 +237,22 @@ def test_a_round_that_is_better_by_chance_is_not_taken(monkeypatch):
     X, y = rows(80)
     # A mean of 2 and then 1.8, but every vote moves by about 1.
     each = [np.asarray([1.0, 3.0, 2.0, 2.0]), np.asarray([2.0, 2.0, 1.0, 2.2])]
-    losses = iter(each)
-    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(losses))
+    tell_losses(monkeypatch, each)
     found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=3)
     assert found.losses == pytest.approx([2.0, 1.8])
     assert found.chosen == 1
     assert found.target is None
+
+
+@pytest.mark.usefixtures("few_trials", "believed")
+@pytest.mark.parametrize(("sharpened", "chosen"), [([0.5, 0.5], 1), ([0.5, 1.5], 2)])
+def test_a_round_that_dares_more_must_not_know_less(monkeypatch, sharpened, chosen):
+    X, y = rows(80)
+    before = np.tile(sharpened, 2)  # all lower than 1, or as high on the average
+    tell_losses(monkeypatch, [np.full(4, 2.0), np.ones(4)], believed=[before, np.ones(4)])
+    found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=2)
+    assert found.losses == [2.0, 1.0]
+    assert found.chosen == chosen
 
 
 @pytest.mark.usefixtures("few_trials")
@@ -245,8 +274,7 @@ def test_single_votes_beside_networks_that_tell_nothing_stay_as_they_are_after_o
 def test_a_better_round_is_learned_from(monkeypatch):
     X, y = rows(80)
     crowd = crowd_of(y, per_item=3)
-    better = iter([np.full(4, 2.0), np.ones(4), np.full(4, 1.5)])
-    monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(better))
+    tell_losses(monkeypatch, [np.full(4, 2.0), np.ones(4), np.full(4, 1.5)])
     model = quick(rounds=4, reliability=[0.9, 0.8, 0.7]).fit(X, crowd)
     assert model.rounds_.losses == [2.0, 1.0, 1.5]
     assert model.rounds_.chosen == 2

@@ -32,7 +32,7 @@ class Rounds(NamedTuple):
     truth : Opinion (N,), what is true of the items by people and the networks of that round
     predicted : array (N, K), what those networks say of items that they have not seen
     worth : how far they are believed, see `trust.truth_with_source`
-    losses : the log-loss of held-out votes after each round
+    losses : the log-loss of held-out votes after each round, by what its networks say is true
     chosen : the last round, counted from 1, that predicts them better than the one before by more
         than a standard error (as Breiman et al. 1984 choose trees)
     """
@@ -59,7 +59,8 @@ def learn_in_rounds(
     """Learn from annotations with networks that help to say what is true, at most so many rounds.
 
     It ends with the first round that does not predict held-out votes better than the one before by
-    more than a standard error, and costs a network for each fold and round.
+    more than a standard error, or that predicts them worse by more than two once the one before is
+    believed as far as is best. It costs a network for each fold and round.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def learn_in_rounds(
     shown = annotations.rows(part[annotations.item] >= 0)
     hidden = annotations.rows(part[annotations.item] < 0)
     found: list[tuple[Floats, Sourced]] = []
-    losses: list[Floats] = []
+    losses: list[tuple[Floats, Floats]] = []  # as networks are, and as far as they are believed
     target: Opinion | None = None
     for r in range(rounds):
 
@@ -95,8 +96,8 @@ def learn_in_rounds(
             # How far these can be believed cannot be asked of votes that they know of through the
             # networks before them. They have learned what is true, and are believed as they are.
             sourced = truth_like(found[-1][1], shown, predicted, worth=1.0)
-        losses.append(sourced.vote_losses(hidden))
-        if r > 0 and not surely_lower(losses[-1], losses[-2], standard_errors=1):
+        losses.append((sourced.vote_losses(hidden, predicted), sourced.vote_losses(hidden)))
+        if r > 0 and not _better(*losses[-2:]):
             break
         found.append((predicted, sourced))
         if not sourced.fused:
@@ -105,8 +106,14 @@ def learn_in_rounds(
     truths = [_again(sourced, annotations, predicted, rng) for predicted, sourced in found[-2:]]
     before = smooth(truths[0].truth, smoothing) if len(truths) > 1 else None
     predicted, last = found[-1][0], truths[-1]
-    means = [float(np.mean(each)) for each in losses]
+    means = [float(np.mean(each)) for each, _ in losses]
     return Rounds(before, last.truth, predicted, last.worth, means, len(found))
+
+
+def _better(before: tuple[Floats, Floats], now: tuple[Floats, Floats]) -> bool:
+    """Whether a round predicts votes better as it is, and no worse as far as it is believed."""
+    worse = surely_lower(before[1], now[1], standard_errors=2)
+    return surely_lower(now[0], before[0], standard_errors=1) and not worse
 
 
 def _again(

@@ -45,12 +45,19 @@ class Sourced(NamedTuple):
     model: TruthModel
     log_source: Floats
 
-    def vote_losses(self, annotations: Annotations) -> Floats:
+    def vote_losses(
+        self, annotations: Annotations, also: Opinion | NDArray[Any] | None = None
+    ) -> Floats:
         """The log-loss of each vote on these N items from the source alone, by known annotators.
 
         - log sum_c p(truth c | source) E_mc(vote)
+
+        The source is taken as far as it is believed; another one, `also`, as it is.
         """
-        p = self.model.posterior(self.log_source, np.zeros(len(self.log_source)))
+        source = self.log_source
+        if also is not None:
+            source = _log_ratio(_probabilities(annotations, also), worth=1.0)
+        p = self.model.posterior(source, np.zeros(len(source)))
         each = log_likelihoods(annotations, np.log(self.model.confusion))
         return _losses(p[annotations.item], each)
 
