@@ -62,6 +62,19 @@ def test_a_crowd_is_cut_to_so_many_annotations_an_item():
 
 
 @pytest.mark.usefixtures("few_trials")
+def test_the_confused_make_mistakes_that_others_make_too():
+    problem = rounds.confused(0)
+    said, gold = problem.annotations, problem.gold
+    who = said.annotator.reshape(-1, 3)
+    assert all(len(set(people)) == 3 for people in who.tolist())
+    wrong = said.y != gold[said.item]
+    assert 0.25 < np.mean(wrong) < 0.4
+    label, both = said.y.reshape(-1, 3), wrong.reshape(-1, 3)[:, :2].all(axis=1)
+    # Of seven wrong labels two would name the same in one of seven.
+    assert np.mean(label[both, 0] == label[both, 1]) > 2 / 7
+    assert not set(problem.train.tolist()) & set(problem.test.tolist())
+
+
 @pytest.mark.parametrize("method", rounds.METHODS)
 def test_every_method_is_scored_on_targets_and_new_items(method):
     X, crowd, truth = digit_like(N=100)
