@@ -187,10 +187,11 @@ def digits(seed: int) -> Problem:
 
 
 def confused(seed: int) -> Problem:
-    """Digits of eight kinds, blurred, read by 59 people who make mistakes, many of them the same.
+    """Digits of eight kinds, blurred, read by 59 people who make mistakes that others make, too.
 
-    Who is wrong mostly takes the digit for what others take it for, too. Some people annotate much
-    and some little. 1,000 to learn from; how well people read is Beta(6, 3).
+    What a digit is taken for by those who are wrong is by .6 the same for all, by .4 their own. How
+    often people are right is Beta(6, 3), and some annotate much more than others. 1,000 digits to
+    learn from.
     """
     from sklearn.datasets import load_digits
 

@@ -69,9 +69,10 @@ def test_the_confused_make_mistakes_that_others_make_too():
     assert all(len(set(people)) == 3 for people in who.tolist())
     wrong = said.y != gold[said.item]
     assert 0.25 < np.mean(wrong) < 0.4
-    label, both = said.y.reshape(-1, 3), wrong.reshape(-1, 3)[:, :2].all(axis=1)
-    # Of seven wrong labels two would name the same in one of seven.
-    assert np.mean(label[both, 0] == label[both, 1]) > 2 / 7
+    taken_for = np.zeros((8, 8))
+    np.add.at(taken_for, (gold[said.item][wrong], said.y[wrong]), 1)
+    commonest = taken_for.max(axis=1) / taken_for.sum(axis=1)
+    assert np.mean(commonest) > 0.2  # .14 if mistakes were spread evenly, one of seven
     assert not set(problem.train.tolist()) & set(problem.test.tolist())
 
 
