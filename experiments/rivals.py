@@ -28,10 +28,12 @@ class Rival(NamedTuple):
     ----------
     truth : array (N, K), of the items learned from
     predict : from inputs to probabilities (n, K)
+    said : array (K, K), what people say (column) where a label is true (row), if it is told
     """
 
     truth: Floats
     predict: Callable[[NDArray[Any]], Floats]
+    said: Floats | None = None
 
 
 def raykar(make: Callable[[], Any], X: NDArray[Any], crowd: Annotations) -> Rival:

@@ -114,6 +114,9 @@ def scores(problem: Problem, n: int, method: str, seed: int, plan: Plan) -> dict
     p = found.predict(X[test])
     votes = said.of_items(test)
     result = {"vote log-loss": -float(np.mean(np.log(p[votes.item, votes.y])))}
+    if found.said is not None:
+        heard = p @ found.said
+        result["heard log-loss"] = -float(np.mean(np.log(heard[votes.item, votes.y])))
     known, asked = gold[train] >= 0, gold[test] >= 0
     if known.any():
         right = found.truth[known].argmax(axis=1) == gold[train][known]
@@ -163,7 +166,8 @@ def learn(method: str, X: NDArray[np.float32], crowd: Annotations, plan: Plan, s
             return crowd_layer(hidden, _HIDDEN, X, crowd, seed=seed, **plan._asdict())
         case "CE in rounds" | "SLE in rounds":
             model = make(rounds=_ROUNDS).fit(X, crowd)
-            return Rival(model.rounds_.truth.probability, model.predict_proba)
+            told = model.rounds_
+            return Rival(told.truth.probability, model.predict_proba, told.said)
         case _:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}; {method!r} came.")
 

@@ -296,6 +296,7 @@ ROUNDS = (
     ("network", "network right on new items", True),
     ("log-loss", "its log-loss of gold", False),
     ("vote log-loss", "of votes", False),
+    ("heard log-loss", "of votes, by what people say where a label is true", False),
 )
 
 
@@ -315,7 +316,11 @@ def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
             row = [n, method + _few_seeds(count[n, method], max(count.values()))]
             for metric, _, up in there:
                 every = [v for key, v in means.items() if key[0] == n and key[2] == metric]
-                value, best = means[n, method, metric], max(every) if up else min(every)
+                value = means.get((n, method, metric))
+                if value is None:
+                    row.append("")
+                    continue
+                best = max(every) if up else min(every)
                 # Nobody is best alone.
                 row.append(_bold(f"{value:.3f}", len(every) > 1 and abs(value - best) < 5e-4))
             cells.append(row)

@@ -224,7 +224,9 @@ def test_sle_train_learns_in_rounds(here, sle):
     words = ("--features", "X.npz", "--model", "m.safetensors", "--epochs", 2)
     code, _, err = sle("train", "crowd.csv", *words, "--rounds", 2)
     assert code == 0, err
-    assert "of 2 is taken, by held-out votes" in err
+    # Which one is chance with so few epochs.
+    note = "of 2 is taken, by held-out votes; it says what"
+    assert f"{note} people would say" in err or f"{note} is true" in err
 
 
 def tiny_folder(path):

@@ -230,6 +230,7 @@ def test_one_round_chosen_is_learning_from_the_annotations_as_they_are(monkeypat
     assert_same_weights(several.fit(X, crowd), alone.fit(X, crowd))
     assert several.rounds_.chosen == 1
     assert several.rounds_.target is None
+    np.testing.assert_array_equal(several.rounds_.said, np.eye(3))  # it says what people would
 
 
 @pytest.mark.usefixtures("few_trials", "believed")
@@ -281,6 +282,16 @@ def test_a_better_round_is_learned_from(monkeypatch):
     assert model.rounds_.worth == 1  # networks after the first are believed as they are
     labels = crowd.labels.tolist()
     assert_same_weights(model, quick(labels=labels).fit(X, model.rounds_.target))
+    # Who is said to be right sometimes errs: of each truth, everything that people say.
+    q = model.rounds_.truth.probability
+    assert_said_where_true(model.rounds_.said, crowd, q)
+
+
+def assert_said_where_true(said, crowd, q):
+    """What everybody says, by what is likely to be true of the items that they say it of."""
+    K = len(crowd.labels)
+    expected = [np.bincount(crowd.y, q[crowd.item, c], K) for c in range(K)]
+    np.testing.assert_allclose(said, expected / np.sum(expected, axis=1, keepdims=True), atol=0.05)
 
 
 @pytest.mark.usefixtures("few_trials")

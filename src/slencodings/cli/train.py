@@ -101,8 +101,9 @@ def train(
     trained.model.save(model)
     read.say("wrote", f"{model}: {objective}, {counted(len(trained.model.history_), 'epoch')}")
     if rounds > 1:
-        chosen, losses = trained.model.rounds_.chosen, trained.model.rounds_.losses
-        read.say("note", f"round {chosen} of {len(losses)} is taken, by held-out votes")
+        chosen, tried = trained.model.rounds_.chosen, len(trained.model.rounds_.losses)
+        what = "what people would say" if chosen == 1 else "what is true"
+        read.say("note", f"round {chosen} of {tried} is taken, by held-out votes; it says {what}")
     if predictions is not None:
         names, unseen = a.items[there].tolist(), trained.unseen[there]
         write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})

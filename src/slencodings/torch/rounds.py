@@ -32,6 +32,9 @@ class Rounds(NamedTuple):
     truth : Opinion (N,), what is true of the items by people and the networks of that round
     predicted : array (N, K), what those networks say of items that they have not seen
     worth : how far they are believed, see `trust.truth_with_source`
+    said : array (K, K), what people say (column) where a label is true (row). A network of later
+        rounds says what is true, p, and people would say p @ said; the first says that itself, and
+        this is the identity
     losses : the log-loss of held-out votes after each round, by what its networks say is true
     chosen : the last round, counted from 1, that predicts them better than the one before by more
         than a standard error (as Breiman et al. 1984 choose trees)
@@ -41,6 +44,7 @@ class Rounds(NamedTuple):
     truth: Opinion
     predicted: Floats
     worth: float
+    said: Floats
     losses: list[float]
     chosen: int
 
@@ -106,8 +110,9 @@ def learn_in_rounds(
     truths = [_again(sourced, annotations, predicted, rng) for predicted, sourced in found[-2:]]
     before = smooth(truths[0].truth, smoothing) if len(truths) > 1 else None
     predicted, last = found[-1][0], truths[-1]
+    said = np.eye(len(annotations.labels)) if before is None else last.model.crowd
     means = [float(np.mean(each)) for each, _ in losses]
-    return Rounds(before, last.truth, predicted, last.worth, means, len(found))
+    return Rounds(before, last.truth, predicted, last.worth, said, means, len(found))
 
 
 def _better(before: tuple[Floats, Floats], now: tuple[Floats, Floats]) -> bool:
