@@ -140,9 +140,12 @@ def _label_codes(column: Any, given: Sequence[Any] | None) -> _Coded | None:
     labels = sorted(found, key=col.natural(found)) if given is None else list(given)
     if len(labels) < 2 or (given is not None and not _are_all(labels, found)):
         return None
+    kind = object if isinstance(found[0], str) else None
+    if labels == found:
+        return y, np.asarray(found, dtype=kind)
     place = {label: k for k, label in enumerate(labels)}
     codes = np.asarray([*(place[label] for label in found), -1], dtype=np.intp)
-    return codes[y], np.asarray(list(place), dtype=object if isinstance(found[0], str) else None)
+    return codes[y], np.asarray(labels, dtype=kind)
 
 
 def _are_all(labels: list[Any], found: list[Any]) -> bool:
