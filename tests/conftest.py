@@ -166,6 +166,8 @@ def pytest_collection_finish() -> None:
     """What is there for the whole run is no garbage, and need not be looked through again."""
     gc.collect()
     gc.freeze()
+    # Tests leave little that only the collector can find, and it looked more often than it found.
+    gc.set_threshold(20_000, 20, 20)
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

@@ -104,9 +104,14 @@ def assert_close(actual: Any, expected: Any, tol: float = 1e-12) -> None:
 
 
 def _assert_arrays_close(actual: Any, expected: Any, tol: float, name: str) -> None:
-    np.testing.assert_allclose(
-        np.asarray(actual), np.asarray(expected), rtol=tol, atol=tol, strict=True, err_msg=name
-    )
+    x, y = np.asarray(actual), np.asarray(expected)
+    # Nearly always so, and seen ten times as fast; NaN and infinity are looked at below.
+    if x.shape == y.shape and x.dtype == y.dtype and x.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(x - y)
+            if np.all((apart <= tol + tol * np.abs(y)) & (apart < np.inf)):
+                return
+    np.testing.assert_allclose(x, y, rtol=tol, atol=tol, strict=True, err_msg=name)
 
 
 def assert_relatively_close(actual: Any, expected: Any, tol: float = 1e-12) -> None:

@@ -229,9 +229,9 @@ def test_the_order_of_labels_depends_on_nothing_but_the_labels(engine: Engine):
     assert pd.unique(y).tolist() != pd.unique(y[::-1]).tolist()  # the order they take
 
 
-@every_target
-def test_categories_that_nobody_used_add_no_rows(method):
-    """Trap 6: grouping by category makes a row of all that could have been said."""
+@pytest.fixture(scope="module")
+def with_categories():
+    """A crowd, and the same from a table with categories that nobody used."""
     rng = np.random.default_rng(0)
     said = {"i": rng.integers(0, 9, 40), "w": rng.choice(list("abc"), 40)}
     frame = pd.DataFrame(said | {"y": rng.choice(list("ny"), 40)})
@@ -239,7 +239,13 @@ def test_categories_that_nobody_used_add_no_rows(method):
     coded = frame.astype({name: pd.CategoricalDtype(kinds[name]) for name in kinds})
     sizes = [len(x.groupby(["i", "w", "y"], observed=False).size()) for x in (frame, coded)]
     assert sizes[1] == 12 * 4 * 3 > sizes[0]  # what they count
-    plain, other = (from_table(x, **ROLES) for x in (frame, coded))
+    return [from_table(x, **ROLES) for x in (frame, coded)]
+
+
+@every_target
+def test_categories_that_nobody_used_add_no_rows(method, with_categories):
+    """Trap 6: grouping by category makes a row of all that could have been said."""
+    plain, other = with_categories
     assert other.labels.tolist() == ["n", "y"]
     assert other.annotators.tolist() == ["a", "b", "c"]
     np.testing.assert_allclose(method(other).probability, method(plain).probability, atol=1e-12)
