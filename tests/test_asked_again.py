@@ -126,6 +126,13 @@ def test_soft_answers_and_sources_that_depend_on_each_other_are_averaged_too(
     assert_wide(engine, result, wanted)
 
 
+@core_engines
+def test_of_certain_answers_those_of_one_source_count_once(engine: Engine) -> None:
+    columns: Columns = {"item": ["i"] * 3, "who": ["a", "a", "b"], "said": ["x", "x", "y"]}
+    fused = fuse_table(engine(columns), **NAMED, label="said", smoothing=0, duplicates="average")
+    assert engine.read(fused)["belief_x"] == [0.5]
+
+
 @pytest.fixture(scope="module")
 def crowd() -> Crowd:
     return learn_crowd(from_table(crowd_table(400, 1), **NAMED, label="said"))
