@@ -198,6 +198,17 @@ def test_a_better_annotator_is_expected_to_be_better_on_labels_they_never_saw():
     assert E[2, 1, 1] > E[0, 1, 1] > E[1, 1, 1]
 
 
+@pytest.mark.parametrize(("per_item", "h"), [(1, 1.0), (2, 0.1), (3, 0.1 / 3), (5, 0.01)])
+def test_labels_are_as_common_as_they_are_said_the_more_the_fewer_votes_there_are(per_item, h):
+    rng = np.random.default_rng(0)
+    item, who = np.repeat(np.arange(40), per_item), np.tile(np.arange(per_item), 40)
+    annotations = make(item, who, rng.choice(3, 40 * per_item, p=[0.6, 0.3, 0.1]))
+    found = shrunk_dawid_skene(annotations, n_iter=3)
+    v = annotations.sums().sum(axis=0) / (40 * per_item)
+    expected = (1 - h) * found.probability.mean(axis=0) + h * v
+    np.testing.assert_allclose(found.details["prior"], expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("strength", [1.0, 3.0, 30.0])
 def test_the_shrunk_model_finds_the_truth_of_a_crowd_that_can_be_told(strength):
     annotations, truth, _ = population(3)
@@ -428,9 +439,8 @@ def test_progress_ends_at_its_total():
 REACHED = {"web": (0.833, 0.53), "sentiment": (0.955, 0.18), "trec": (0.704, 0.66)}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", REACHED)
-def test_the_truth_of_published_crowds_is_found_and_believed_as_it_should_be(name):
+def published(name):
+    """A crowd, and what is true of those items of which that is known: places and labels."""
     votes, gold = (rows_of(f"truth_inference/{name}/{part}.csv") for part in ("label", "truth"))
     columns = {key: [row[key] for row in votes] for key in ("item", "worker", "label")}
     annotations = from_table(columns, item="item", annotator="worker", label="label")
@@ -438,7 +448,32 @@ def test_the_truth_of_published_crowds_is_found_and_believed_as_it_should_be(nam
     known = [i for i, item in enumerate(annotations.items.tolist()) if item in truth]
     place = {label: k for k, label in enumerate(annotations.labels.tolist())}
     right = np.asarray([place[truth[annotations.items[i]]] for i in known])
+    return annotations, known, right
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REACHED)
+def test_the_truth_of_published_crowds_is_found_and_believed_as_it_should_be(name):
+    annotations, known, right = published(name)
     P = learn_crowd(annotations).truth(annotations).probability[known]
     accuracy, most = REACHED[name]
     assert np.mean(P.argmax(axis=1) == right) >= accuracy
     assert -np.log(P[np.arange(len(right)), right]).mean() <= most
+
+
+@pytest.mark.slow
+def test_two_votes_an_item_do_not_make_most_of_them_one_label(monkeypatch):
+    annotations, known, right = published("web")
+    order = np.argsort(annotations.item, kind="stable")
+    first = np.searchsorted(annotations.item[order], annotations.item[order])
+    pairs = annotations.rows(order[np.arange(len(order)) - first < 2])
+
+    def accuracy(strength):
+        found = shrunk_dawid_skene(pairs, prior_strength=strength).probability[known]
+        return np.mean(found.argmax(axis=1) == right)
+
+    held = accuracy(10.0)
+    assert held > 0.57
+    # Left alone, EM comes to say that some labels are hardly ever true, whoever says them.
+    monkeypatch.setattr("slencodings.aggregate.shrunk._AS_SAID", 0.0)
+    assert accuracy(10.0) < held - 0.03

@@ -218,11 +218,13 @@ def learn(
     tol: float,
     progress: OnStep | None,
     prior: ClassPrior = "learned",
+    as_said: float = 0.0,
     log_source: Floats | None = None,
 ) -> Learned:
     """Learn the truth q and what annotators are like in turn, from the shares of votes.
 
-    q_ic ~ p_c exp(l_ic + s_ic),   p = mean q,   annotators = fit(q),   l = log_likelihood(...)
+    q_ic ~ p_c exp(l_ic + s_ic),   p = (1 - h) mean q + h v,   annotators = fit(q),
+    l = log_likelihood(...),   v the mean shares of votes
 
     Parameters
     ----------
@@ -230,6 +232,8 @@ def learn(
     log_likelihood : of each item's votes if a label is true, (N, K), and beside it the part of the
         log-posterior that is the same whatever is true
     prior : "uniform" keeps p alike for all labels that were used
+    as_said : how strongly labels are held to be as common as they are said, in pairs of votes on
+        each item: h is this by how many pairs there are, at most 1
     log_source : s, array (N, K), what else is known of each item, which then comes first: votes
         agree with themselves, and would be believed before the source was asked
     """
@@ -238,12 +242,17 @@ def learn(
     informed = (cast[:, 0] > 0) | known
     used = np.sum(votes, axis=0) + np.bincount(gold[known], minlength=K)
     enough = tol * max(float(np.sum(cast)), 1)
+    pairs = float(np.sum(cast * np.maximum(cast - 1, 0))) / 2 / max(np.count_nonzero(cast), 1)
+    h = as_said / max(pairs, as_said) if as_said else 0.0
     q = np.divide(votes, cast, out=votes, where=cast > 0)
     pin(q, gold)
     alike = (used > 0) / max(np.count_nonzero(used), 1) if used.any() else np.full(K, 1 / K)
+    v = class_prior(q, informed, used)
 
     def common(q: Floats) -> Floats:
-        return alike if prior == "uniform" else class_prior(q, informed, used)
+        if prior == "uniform":
+            return alike
+        return (1 - h) * class_prior(q, informed, used) + h * v
 
     p = common(q)
     if log_source is not None:

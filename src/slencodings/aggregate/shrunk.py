@@ -11,6 +11,10 @@ from slencodings.opinion import Codes, Floats
 
 # An annotator's accuracy is as strong as the crowd's once it is seen in so many annotations.
 _ACCURACY_OF_THE_CROWD = 30.0
+# Labels are held to be as common as they are said, as strongly as by a tenth of a pair of votes on
+# each item. Pairs cannot tell a label that is said too often from one that is common, and EM would
+# go on until most items have one label; where there are more votes, they outweigh this.
+_AS_SAID = 0.1
 # An accuracy of 0 or 1 has no odds to compare; this far from either it counts as that.
 _NEARLY = 1e-3
 
@@ -30,11 +34,12 @@ def shrunk_dawid_skene(
     """Infer the truth and each annotator's confusions, shrunk to the crowd's, by EM.
 
     log q_ic = log p_c + sum_q w_q sum_l y_ql log E_mcl + const,
-    E_mcl ~ s X_mcl + sum_q w_q q_ic y_ql,   p = mean q
+    E_mcl ~ s X_mcl + sum_q w_q q_ic y_ql,   p = (1 - h) mean q + h v
 
     X is what to expect of an annotator of whom only the accuracy is known (`expected_confusions`),
     learned along with the rest; `along_order`, by how many steps they tend to be off, where labels
-    have an order (`steps_from_truth`). The arguments are those of `dawid_skene`; s is
+    have an order (`steps_from_truth`). v is how common labels are among the votes, h .1 divided by
+    how many pairs of votes an item has, at most 1. The arguments are those of `dawid_skene`; s is
     `prior_strength`. `log_source` (N, K) is added to log q: what is known of each item besides its
     annotations.
 
@@ -77,7 +82,7 @@ def shrunk_dawid_skene(
 
     learned = em.learn(
         votes, known, fit, log_likelihood,
-        n_iter=n_iter, tol=tol, progress=progress, log_source=log_source,
+        n_iter=n_iter, tol=tol, progress=progress, as_said=_AS_SAID, log_source=log_source,
     )  # fmt: skip
     accuracy, kappa = em.accuracy_and_kappa(learned.prior, learned.annotators)
     details = {
