@@ -71,6 +71,7 @@ SLOW = [
     "test_classifier.py",
     "test_loaders.py",
     "test_files.py",
+    "test_one_pass.py",
     "test_learned_crowd.py",
     "test_loader_downloads.py",
     "test_answers.py",
