@@ -222,15 +222,16 @@ def test_answers_that_are_repeated_are_told_of_by_every_verb(sle, tmp_path):
 
 
 def test_sle_triage_says_what_to_annotate_next(sle, digits, tmp_path):
-    code, out, err = sle("triage", digits, "--budget", 7, "--limit", 3, "--least-votes", 3)
+    code, out, err = sle("triage", digits, "--budget", 7, "--limit", 2, "--least-votes", 3)
     assert code == 0
     assert "7 annotations of " in out
     assert ": expected errors " in out
     assert "The next 100 are expected to mend" in out
     assert "nan" not in out
-    assert len(out.split("\n\n")[1].splitlines()) == 4
+    assert len(out.split("\n\n")[1].splitlines()) == 3
     items = int(re.findall(r"7 annotations of (\d+) items", out)[0])
-    assert f"\n\n{items - 3} more planned; -o plan.csv has them all, --limit shows more." in out
+    assert items > 2
+    assert f"\n\n{items - 2} more planned; -o plan.csv has them all, --limit shows more." in out
     assert "--reliability reliability uses it" in err
     target = tmp_path / "next.csv"
     sle("triage", digits, "--budget", 7, "-o", target)
