@@ -24,7 +24,7 @@ from slencodings.files.exports.judges import TOKENS
 from slencodings.files.gold import read_gold
 from slencodings.files.job import tell_missing
 from slencodings.files.locate import QUESTION, locate, read_tool
-from slencodings.files.scan import Relation, Step, quote, read, scan
+from slencodings.files.scan import Relation, Step, choose, quote, read_chosen, scan
 from slencodings.files.scored import choose_scored
 from slencodings.files.times import find_time
 from slencodings.files.write import disk_errors, workspace
@@ -114,9 +114,10 @@ def read_crowd(
                 used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
                 used += [(scored or "").partition("=")[0].strip(), group or "", when or ""]
                 used += sources or [TOKENS]
-                rows, reading = read(
+                chosen = choose(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
+                rows, reading = read_chosen(connection, chosen, say)
                 step("checking", None, "")
                 told = list(sources or [])
                 stated = reading.confidence if sources is not None else None

@@ -64,25 +64,6 @@ class Chosen(NamedTuple):
     found: bool
 
 
-def read(
-    connection: Connection,
-    source: Source,
-    reading: Reading,
-    *,
-    learned: bool = False,
-    used: Sequence[str] = (),
-    say: Say,
-    step: Step,
-) -> tuple[Relation, Reading]:
-    """The columns that play a role, as a relation, and the reading that says which they are.
-
-    `learned`: what annotators are worth is learned, so a column of reliability is not looked for.
-    `used`: columns that are read for something else, such as gold.
-    """
-    chosen = choose(connection, source, reading, learned=learned, used=used, say=say, step=step)
-    return read_chosen(connection, chosen, say)
-
-
 def choose(
     connection: Connection,
     source: Source,
@@ -93,7 +74,11 @@ def choose(
     say: Say,
     step: Step,
 ) -> Chosen:
-    """The columns that play a role; as `read`, but for their values."""
+    """The columns that play a role, whose values `read_chosen` reads.
+
+    `learned`: what annotators are worth is learned, so a column of reliability is not looked for.
+    `used`: columns that are read for something else, such as gold.
+    """
     size = sum(Path(file).stat().st_size for file in source.files) if source.local else None
     step("reading", size and size / 1e6, "MB")
     for file in source.files if source.local else ():
