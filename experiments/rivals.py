@@ -28,12 +28,13 @@ class Rival(NamedTuple):
     ----------
     truth : array (N, K), of the items learned from
     predict : from inputs to probabilities (n, K)
-    said : array (K, K), what people say (column) where a label is true (row), if it is told
+    hear : from the probabilities of what is true, (n, K), to those of what one of the people would
+        say, if the method has a model of that
     """
 
     truth: Floats
     predict: Callable[[NDArray[Any]], Floats]
-    said: Floats | None = None
+    hear: Callable[[Floats], Floats] | None = None
 
 
 def raykar(make: Callable[[], Any], X: NDArray[Any], crowd: Annotations) -> Rival:
@@ -56,7 +57,9 @@ def raykar(make: Callable[[], Any], X: NDArray[Any], crowd: Annotations) -> Riva
         q = np.exp(log_q - log_q.max(axis=1, keepdims=True))
         q /= q.sum(axis=1, keepdims=True)
         model = make().fit(X, q)
-    return Rival(q, model.predict_proba)
+    everyone = np.stack([np.bincount(a.y, q[a.item, c], K) for c in range(K)]) + 1 / K
+    everyone /= everyone.sum(axis=1, keepdims=True)
+    return Rival(q, model.predict_proba, lambda p: p @ everyone)
 
 
 def crowd_layer(
@@ -103,4 +106,11 @@ def crowd_layer(
     def predict(new: NDArray[Any]) -> Floats:
         return torch.softmax(network.eval()(torch.as_tensor(new)), dim=-1).double().numpy()
 
-    return Rival(predict(X), predict)
+    @torch.no_grad()
+    def hear(p: Floats) -> Floats:
+        """Of people who say as much as they did."""
+        often = torch.bincount(who, minlength=M) / len(who)
+        each = torch.softmax(torch.einsum("mlk,nk->nml", layer, torch.as_tensor(p).float()), dim=-1)
+        return torch.einsum("m,nml->nl", often, each).double().numpy()
+
+    return Rival(predict(X), predict, hear)

@@ -114,8 +114,8 @@ def scores(problem: Problem, n: int, method: str, seed: int, plan: Plan) -> dict
     p = found.predict(X[test])
     votes = said.of_items(test)
     result = {"vote log-loss": -float(np.mean(np.log(p[votes.item, votes.y])))}
-    if found.said is not None:
-        heard = p @ found.said
+    if found.hear is not None:
+        heard = found.hear(p)
         result["heard log-loss"] = -float(np.mean(np.log(heard[votes.item, votes.y])))
     known, asked = gold[train] >= 0, gold[test] >= 0
     if known.any():
@@ -167,7 +167,7 @@ def learn(method: str, X: NDArray[np.float32], crowd: Annotations, plan: Plan, s
         case "CE in rounds" | "SLE in rounds":
             model = make(rounds=_ROUNDS).fit(X, crowd)
             told = model.rounds_
-            return Rival(told.truth.probability, model.predict_proba, told.said)
+            return Rival(told.truth.probability, model.predict_proba, lambda p: p @ told.said)
         case _:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}; {method!r} came.")
 

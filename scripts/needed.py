@@ -11,10 +11,17 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # Of people who work on it, not of those who use it.
 OWN = {"dev", "docs", "experiments"}
+
+
+def every_extra() -> list[str]:
+    """The extras of those who use it, in order."""
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    return sorted(project["optional-dependencies"].keys() - OWN)
 
 
 def requirements(extras: Iterable[str] = ()) -> list[str]:
@@ -38,7 +45,7 @@ def needed(asked: Iterable[str], extras: Iterable[str] = ()) -> dict[str, Distri
         here = wanted.marker is None or any(
             wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras)
         )
-        key = wanted.name.lower(), frozenset(wanted.extras)
+        key = canonicalize_name(wanted.name), frozenset(wanted.extras)
         if here and key not in seen:
             seen.add(key)
             package = found[key[0]] = distribution(wanted.name)
@@ -54,8 +61,7 @@ def megabytes(packages: Iterable[Distribution]) -> float:
 
 def main() -> None:
     """A line for the base, for each extra with it, and for all."""
-    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    every = sorted(project["optional-dependencies"].keys() - OWN)
+    every = every_extra()
     for name, extras in {"base": [], **{x: [x] for x in every}, "all": every}.items():
         packages = needed(requirements(extras)).values()
         print(f"{name:<10} {megabytes(packages):6,.0f} MB  {len(packages):3} packages")

@@ -51,37 +51,37 @@ def gradients(us, K, **how):
     return kl, size_of_gradient(usual, torch.nn.functional.cross_entropy(usual(x), label))
 
 
-@pytest.mark.parametrize("K", [2, 10, 100])
-@pytest.mark.parametrize("u", [1e-4, 0.01, 0.5, 0.999])
-def test_the_first_gradient_is_at_most_ten_times_that_of_cross_entropy(u, K):
-    kl, cross_entropy = gradients([u], K)
-    assert kl < 10 * cross_entropy
-
-
-@pytest.mark.parametrize("K", [2, 10])
-@pytest.mark.parametrize("us", [[1e-4, 0.999], [1e-4, 0.5], [0.01, 0.999]])
-def test_sure_and_unsure_targets_together_pull_no_harder(us, K):
-    kl, cross_entropy = gradients(us, K)
-    assert kl < 10 * cross_entropy
-
-
 MIXED = [1e-4, 0.01, 0.1, 0.5, 0.9, 0.999]
+TARGETS = [[1e-4], [0.01], [0.5], [0.999], [1e-4, 0.999], [1e-4, 0.5], [0.01, 0.999], MIXED]
+
+
+@pytest.mark.parametrize("K", [2, 10, 11, 100, 1000])
+@pytest.mark.parametrize("us", TARGETS)
+def test_the_first_gradient_is_hardly_larger_than_that_of_cross_entropy_on_any_target(us, K):
+    kl, cross_entropy = gradients(us, K)
+    assert kl < 1.5 * cross_entropy
 
 
 @pytest.mark.parametrize("K", [2, 10, 100, 1000])
-@pytest.mark.parametrize("us", [[1e-4], [0.5], [1e-4, 0.999], [1e-4, 0.5], MIXED])
-def test_a_prior_weight_of_as_many_as_labels_bounds_the_first_gradient_on_any_target(us, K):
+@pytest.mark.parametrize("us", TARGETS)
+def test_a_prior_weight_of_as_many_as_labels_bounds_it_by_two(us, K):
     kl, cross_entropy = gradients(us, K, prior_weight=float(K))
     assert kl < 2 * cross_entropy
 
 
-def test_by_the_usual_prior_weight_many_labels_pull_harder_where_doubt_is_mixed():
+def test_two_counts_shared_by_many_labels_pull_harder_where_doubt_is_mixed():
     # Each label begins with W / (K u) counts, and the slope of the digamma is one over them:
     # about K u (1 - u) / W in all, which is 12 with 100 labels of mean doubt .55.
-    kl, cross_entropy = gradients([1e-4, 0.999], 100)
+    kl, cross_entropy = gradients([1e-4, 0.999], 100, prior_weight=2.0)
     assert 10 < kl / cross_entropy < 20
-    kl, cross_entropy = gradients([1e-4, 0.999], 1000)
+    kl, cross_entropy = gradients([1e-4, 0.999], 1000, prior_weight=2.0)
     assert 40 < kl / cross_entropy < 70
+
+
+@pytest.mark.parametrize(("K", "W"), [(2, 2.0), (10, 2.0), (11, 2.2), (100, 20.0)])
+def test_no_label_begins_with_less_than_a_fifth_of_a_count(K, W):
+    target, other = (Opinion(*map(torch.tensor, told([0.3], K, seed=n))) for n in (0, 1))
+    assert_close(kl_loss(other, target), kl_loss(other, target, prior_weight=W))
 
 
 def test_as_it_is_printed_the_loss_pulls_a_thousand_times_as_hard():

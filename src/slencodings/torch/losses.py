@@ -57,7 +57,7 @@ def kl_loss(
     target: Opinion,
     *,
     direction: Direction = "reverse",
-    prior_weight: float = 2.0,
+    prior_weight: float | None = None,
     normalize: bool = True,
     reduction: Reduction = "mean",
     dtype: torch.dtype | None = None,
@@ -70,6 +70,8 @@ def kl_loss(
     Parameters
     ----------
     predicted, target : opinions of the same shape; targets need doubt, u > 0: `smooth` them
+    prior_weight : W; where none is said 2, and a fifth of the labels if that is more. A label
+        that nobody named has W / K counts, and with next to none of them gradients have no bound
     normalize : divide by A, as Prior Networks do. Then items count alike and gradients are of the
         size of cross-entropy's, whose limit the reverse KL is where doubt vanishes; else an item
         counts with its evidence, and a sure one a thousand times as much as an unsure one
@@ -79,7 +81,8 @@ def kl_loss(
     check_word("direction", direction, Direction)
     _check_shapes(predicted, target)
     wide = dtype or _widest(predicted.belief)
-    q, p = (_concentration(o, prior_weight, wide) for o in (predicted, target))
+    W = max(2.0, predicted.belief.shape[-1] / 5) if prior_weight is None else prior_weight
+    q, p = (_concentration(o, W, wide) for o in (predicted, target))
     _check_target(target, p)
     loss = _kl(q, p) if direction == "reverse" else _kl(p, q)
     if normalize:
@@ -194,7 +197,7 @@ def loss_of(
     predicted: Any,
     values: Values,
     *,
-    prior_weight: float,
+    prior_weight: float | None,
     normalize: bool,
 ) -> Tensor:
     """The mean loss of an objective, of what a network says and a target's values.
@@ -217,7 +220,7 @@ def loss_of(
         case "mtlsl":
             return mtlsl_loss(*predicted.chunk(2, dim=-1), *values)
         case "votes":
-            return vote_loss(predicted, *values, prior_weight=prior_weight)
+            return vote_loss(predicted, *values, prior_weight=prior_weight or 2.0)
 
 
 def _at(x: Tensor, codes: Tensor) -> Tensor:

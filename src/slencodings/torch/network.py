@@ -78,7 +78,9 @@ def build(
     return Network(encoder, head).to(x.device)
 
 
-def losses_of(objective: Objective, prior_weight: float, normalize: bool) -> tuple[Loss, Loss]:
+def losses_of(
+    objective: Objective, prior_weight: float | None, normalize: bool
+) -> tuple[Loss, Loss]:
     """What to learn from at first, and then: of what the network says, and a target's values.
 
     The forward KL alone gives up on rows whose targets leave little doubt, so the reverse one
