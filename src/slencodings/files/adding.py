@@ -5,16 +5,18 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from slencodings import __version__
 from slencodings.files import store as kept_evidence
 from slencodings.files.forms import about_crowd, lay_out
-from slencodings.files.job import Job, check_finite, choose_job, read_job
+from slencodings.files.job import Job, Weighing, check_finite, choose_job, read_job
 from slencodings.files.scan import Relation
 from slencodings.files.store import Store, check_additive, open_store
 from slencodings.files.write import STORED, writing
 from slencodings.tables.fuse import About, add_rows
+from slencodings.tables.roles import Reading
 
 
 def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
@@ -29,7 +31,8 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
     weighing = kept_evidence.weighing_of(known, reading, fusing, job.say)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
-    given = read_job(job, weighing, choose_job(job, weighing), known)
+    as_before = None if known is None else partial(_as_before, known, weighing, source.name)
+    given = read_job(job, weighing, choose_job(job, weighing), as_before)
     rows, found = given.rows, given.reading
     by_annotator = kept_evidence.check_annotators(known, by_annotator, found, source.name)
     batch = kept_evidence.describe_batch(source.name, given.crowd, found)
@@ -61,6 +64,19 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
         both.enter_context(writing(job.connection, total, path, STORED, store.about()))
     job.say("added", f"{source.name} to {path}: {store.in_words()}")
     return about
+
+
+def _as_before(
+    known: Store, weighing: Weighing, name: str, crowd: Relation, reading: Reading
+) -> Reading:
+    """The reading of a batch as that of those before it, which it must be like."""
+    kept_evidence.check_roles(known, reading, name)
+    if reading.confidence_scale is None and isinstance(reading.confidence, str):
+        reading = replace(reading, confidence_scale=known.confidence_scale)
+    if weighing.crowd is not None:
+        return reading
+    labels = kept_evidence.known_labels(known, crowd, reading.label, reading.labels)
+    return replace(reading, labels=labels)
 
 
 def fuse_store(job: Job, path: Path) -> About:

@@ -21,8 +21,8 @@ from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files.forms import how_written
 from slencodings.files.in_place import fuse_in_place
+from slencodings.files.job import choose_weighing
 from slencodings.files.places import check_target
-from slencodings.files.weigh import choose_weighing
 from slencodings.files.write import disk_errors, literal, quote, workspace, writing
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing

@@ -20,17 +20,24 @@ import numpy as np
 from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
+from slencodings.files import one_pass
 from slencodings.files.adding import add_to_store, fuse_store
 from slencodings.files.bucket import ADDRESS, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, how_written, lay_out, note_open
-from slencodings.files.job import Also, Input, Job, check_finite, choose_job, read_job
+from slencodings.files.job import (
+    Also,
+    Input,
+    Job,
+    check_finite,
+    choose_job,
+    choose_weighing,
+    read_job,
+)
 from slencodings.files.locate import locate, read_tool
-from slencodings.files.one_pass import fuse_in_one_pass
 from slencodings.files.places import Places, check_places
 from slencodings.files.scan import Relation, Step
 from slencodings.files.store import alone
-from slencodings.files.weigh import choose_weighing
 from slencodings.files.write import disk_errors, workspace, writing, writing_parts
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
@@ -151,7 +158,10 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
             "Leave one of them out."
         )
     chosen = choose_job(job, weighing)
-    if fused := fuse_in_one_pass(job, weighing, chosen):
+    size = sum(Path(file).stat().st_size for file in source.files) if source.local else 0
+    # A row has four bytes or more, so smaller files need not be looked into.
+    large = size >= 4 * one_pass.LEAST_ROWS
+    if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
         reading, (rows, opinions, about) = chosen.reading, fused
     else:
         given = read_job(job, weighing, chosen)

@@ -18,8 +18,8 @@ from slencodings.tables.fuse import About, Fusing, describe, fuse_rows
 from slencodings.trust.stored import crowd_to_dict
 
 if TYPE_CHECKING:
+    from slencodings.files.job import Weighing
     from slencodings.files.scan import Relation
-    from slencodings.files.weigh import Weighing
     from slencodings.opinion import Opinion
     from slencodings.progress import Say
     from slencodings.tables.roles import Reading

@@ -8,8 +8,7 @@ from typing import Any
 
 from slencodings import __version__
 from slencodings.files.forms import about_rows, usual_form
-from slencodings.files.job import tell
-from slencodings.files.weigh import Weighing
+from slencodings.files.job import Weighing, tell
 from slencodings.progress import Say
 from slencodings.tables.checks import Check, check_now
 from slencodings.tables.columns import typed_labels

@@ -1,8 +1,12 @@
-"""What is to be done with files of annotations; what of them is read, learned and told for it."""
+"""What is to be done with files of annotations: how they are weighed, and what is read and told.
+
+They are weighed as stated, or by a crowd that is stored or learned.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -10,11 +14,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly, some
-from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
 from slencodings.files.scan import Chosen, Relation, Step, choose, quote, read_chosen
-from slencodings.files.store import Store
-from slencodings.files.weigh import Weighing
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
@@ -22,6 +23,7 @@ from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows, note_repeated, read_rows
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
+from slencodings.trust.stored import load_crowd
 
 
 class Known(NamedTuple):
@@ -65,6 +67,57 @@ class Input(NamedTuple):
     rows: Rows
 
 
+class Weighing(NamedTuple):
+    """Whether to learn a crowd, or the one that was stored; neither where it is as stated."""
+
+    how: str
+    learns: bool
+    crowd: Crowd | None
+
+
+def only_stated(reading: Reading, fusing: Fusing) -> list[str]:
+    """What was asked for that only annotations weighed as stated have, by parameter."""
+    scale, operator = reading.confidence_scale, fusing.operator
+    asked = {
+        "reliability": reading.reliability is not None,
+        "uncertainty": _is_number(reading.uncertainty),
+        "confidence_scale": scale == "calibrated" or callable(scale),
+        "smoothing": fusing.smoothing is not None,
+        "operator": operator != "cumulative",
+        "base_rate": reading.base_rate is not None or fusing.base_rate is not None,
+    }
+    return [name for name, came in asked.items() if came]
+
+
+def choose_weighing(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How to weigh: as was asked; learned if nothing was, but for what only the stated has."""
+    needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
+    if weigh is None and needs_stated:
+        weigh = "stated"
+        option = "--" + needs_stated[0].replace("_", "-")
+        say("note", f"{option} is of annotations weighed as stated, so nothing is learned")
+    elif weigh not in (None, "stated") and needs_stated:
+        raise ValueError(
+            f"what annotations are worth is learned; `{needs_stated[0]}` came with "
+            f"weigh={weigh!r}. Leave one of them out, or pass weigh='stated'."
+        )
+    weigh = weigh or "learned"
+    if weigh == "stated" and fusing.reading == "truth":
+        raise ValueError(
+            "what is true is a question to a learned crowd, and annotations are weighed as stated; "
+            "reading='truth' came. Pass weigh='learned', or leave it out."
+        )
+    if weigh in ("stated", "learned"):
+        return Weighing(weigh, weigh == "learned", None)
+    return Weighing(weigh, learns=False, crowd=load_crowd(weigh))
+
+
+def _is_number(spec: Any) -> bool:
+    with suppress(TypeError, ValueError):
+        return bool(float(spec) == float(spec))
+    return False
+
+
 def choose_job(job: Job, weighing: Weighing) -> Chosen:
     """The columns of files that play a role."""
     learned = weighing.how != "stated"
@@ -73,21 +126,21 @@ def choose_job(job: Job, weighing: Weighing) -> Chosen:
     )
 
 
-def read_job(job: Job, weighing: Weighing, chosen: Chosen, known: Store | None = None) -> Input:
+def read_job(
+    job: Job,
+    weighing: Weighing,
+    chosen: Chosen,
+    as_before: Callable[[Relation, Reading], Reading] | None = None,
+) -> Input:
     """Read files and look at their values, and tell what was read and what of it may surprise.
 
-    They must be like what is in a store, if that is known.
+    They are read `as_before` if they are added to others.
     """
     source, say, stored = job.source, job.say, weighing.crowd
     crowd, reading = read_chosen(job.connection, chosen, say)
     job.step("checking", None, "")
-    if known is not None:
-        kept_evidence.check_roles(known, reading, source.name)
-        if reading.confidence_scale is None and isinstance(reading.confidence, str):
-            reading = replace(reading, confidence_scale=known.confidence_scale)
-        if stored is None:
-            labels = kept_evidence.known_labels(known, crowd, reading.label, reading.labels)
-            reading = replace(reading, labels=labels)
+    if as_before is not None:
+        reading = as_before(crowd, reading)
     if reading.confidence_scale is not None:
         reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
     if weighing.learns:

@@ -22,11 +22,10 @@ import narwhals as nw
 
 from slencodings.files.forms import MOST_WIDE_LABELS, lay_out, usual_form
 from slencodings.files.heads import HEAD, head_of
-from slencodings.files.job import Job, end_of_scale, note_end, tell
+from slencodings.files.job import Job, Weighing, end_of_scale, note_end, tell
 from slencodings.files.labels import Answers, are_plain, judge_answers, may_number_rows
 from slencodings.files.locate import Connection
 from slencodings.files.scan import FOUND, Chosen, Relation, quote
-from slencodings.files.weigh import Weighing
 from slencodings.files.write import in_any_order, literal
 from slencodings.tables.checks import Flaw, any_of
 from slencodings.tables.columns import natural

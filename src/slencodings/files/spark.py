@@ -28,8 +28,8 @@ from slencodings.files.hadoop import (
     write,
 )
 from slencodings.files.in_place import fuse_in_place
+from slencodings.files.job import choose_weighing
 from slencodings.files.spark_checks import Later
-from slencodings.files.weigh import choose_weighing
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading
