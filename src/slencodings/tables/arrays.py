@@ -90,8 +90,9 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         return read_annotations(table, replace(reading, duplicates="all")).averaged()
     if (plain := read_codes(table, reading)) is not None:
         return plain
-    scale, annotator = reading.confidence_scale, reading.annotator
-    as_stated = replace(reading, confidence_scale=unchanged) if scale is None else reading
+    as_stated, annotator = reading, reading.annotator
+    if reading.confidence_scale is None:
+        as_stated = replace(reading, confidence_scale=unchanged)
     rows = read_rows(_in_memory(table), as_stated, ordered=True)
     frame, items = _coded(rows.frame, ITEM, "sle_i")
     spoken = frame.filter(~nw.col(rows.answer).is_null())
@@ -103,26 +104,18 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         spoken = look_up(spoken, LABEL, place, "sle_y")
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
     codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
-    sorted_rows = _in_order(spoken.select(ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY))
-    if any(np.isnan(sorted_rows[c].astype(float)).any() for c in ("sle_i", y[0])):
-        raise ValueError(
-            "a lazy table must give the same rows each time it is read; this one does not, as a "
-            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
-        )
+    columns = [ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY]
+    sorted_rows = _in_order(spoken.select(*columns), found=("sle_i", y[0]))
     who = np.zeros(len(sorted_rows[ROW]), dtype=np.intp)
     if annotator is not None:
         who, annotators = _with_nobody(sorted_rows["sle_m"].astype(float), annotators)
-    u, stated = sorted_rows[UNCERTAINTY].astype(float), None
-    if reading.confidence is not None:
-        stated = _trusted(sorted_rows[STATED].astype(float), scale)
-        if scale is None:
-            u = at_its_word(stated)
-    said = np.stack([sorted_rows[c] for c in y], axis=-1)
-    said = said if rows.soft else said[:, 0].astype(np.intp)
+    u, stated = _doubt(*(sorted_rows[c].astype(float) for c in (UNCERTAINTY, STATED)), reading)
     return Annotations(
         item=sorted_rows["sle_i"].astype(np.intp),
         annotator=who,
-        y=said,
+        y=np.stack([sorted_rows[c] for c in y], axis=-1)
+        if rows.soft
+        else sorted_rows["sle_y"].astype(np.intp),
         uncertainty=u,
         items=items,
         annotators=annotators,
@@ -133,9 +126,14 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     )
 
 
-def _in_order(frame: Frame) -> dict[str, NDArray[Any]]:
-    """All of a frame as arrays, in the order of its rows."""
+def _in_order(frame: Frame, found: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """All of a frame as arrays, in the order of its rows; codes must have been `found` for all."""
     arrays = to_arrays(frame)
+    if any(np.isnan(arrays[code].astype(float)).any() for code in found):
+        raise ValueError(
+            "a lazy table must give the same rows each time it is read; this one does not, as a "
+            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
+        )
     order = np.argsort(arrays[ROW])
     return {name: values[order] for name, values in arrays.items()}
 
@@ -147,13 +145,17 @@ def _with_nobody(codes: Floats, names: Any) -> tuple[Codes, Any]:
     return who, np.asarray([*names, None], dtype=object) if (who == nobody).any() else names
 
 
-def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:
-    """Stated confidence; what is missing is trusted, so the surest there is."""
+def _doubt(u: Floats, stated: Floats, reading: Reading) -> tuple[Floats, Floats | None]:
+    """Uncertainty and stated confidence; what is missing is trusted, so the surest there is."""
+    scale = reading.confidence_scale
+    if reading.confidence is None:
+        return u, None
     if scale is None or callable(scale):
         surest = np.fmax.reduce(stated, initial=-np.inf)
     else:
         surest = float(scale[1])
-    return np.where(np.isnan(stated), surest, stated)
+    stated = np.where(np.isnan(stated), surest, stated)
+    return at_its_word(stated) if scale is None else u, stated
 
 
 def _in_memory(table: Any) -> Any:
