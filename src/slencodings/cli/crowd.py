@@ -48,7 +48,7 @@ def compare(
         pairs = read.pairs(pairwise, {"--gold": gold, "--scored": scored})
         found = compare_pairs(pairs, methods=methods or None, **settings)
     else:
-        crowd = read(gold, scored=scored)
+        crowd = read.crowd(gold=gold, scored=scored)
         found = compared(
             crowd.annotations,
             gold=crowd.truth,
@@ -97,7 +97,7 @@ def reliability(
         judges = describe_judges(read.pairs(pairwise, others), rng=seed or 0, progress=tell)
         told: Row = {"notes": judges.notes, "seed": seed or 0}
         return Found(judges.to_rows(), told, lambda: echo(str(judges)))
-    crowd = read(scored=scored, time=time or False)
+    crowd = read.crowd(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
     usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
     roster = describe_annotators(
@@ -143,7 +143,7 @@ def groups(
     """
     from slencodings.annotators import compare_groups
 
-    crowd = read(scored=scored, group=group)
+    crowd = read.crowd(scored=scored, group=group)
     weighed = _weigh(read, crowd, seed)
     found = compare_groups(crowd.annotations, crowd.group or [], crowd=weighed.crowd)
     rows = found.to_rows()
@@ -215,7 +215,7 @@ def triage(
         pairs = read.pairs(pairwise, {"--scored": scored})
         found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
     else:
-        crowd = read(scored=scored)
+        crowd = read.crowd(scored=scored)
         weighed = _weigh(read, crowd, seed)
         if weighed.source == "alike":
             alike = "no item has two annotations to learn from; each annotation is one count"

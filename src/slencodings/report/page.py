@@ -49,7 +49,7 @@ def make_page(
         return
     shown = [*([text] if text else []), *show]
     sources = None if scored is None else ()
-    crowd = read(gold, shown, scored, time=time or True, sources=sources)
+    crowd = read.crowd(gold=gold, show=shown, scored=scored, time=time or True, sources=sources)
     found = summarise(
         crowd.annotations,
         text=(text, crowd.fields[text]) if text else None,
