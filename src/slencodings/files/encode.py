@@ -34,10 +34,10 @@ from slencodings.files.job import (
     choose_weighing,
     read_job,
 )
-from slencodings.files.locate import locate, read_tool
+from slencodings.files.locate import Source, locate, read_tool
 from slencodings.files.places import Places, check_places
 from slencodings.files.scan import Relation, Step
-from slencodings.files.store import alone
+from slencodings.files.store.opening import alone
 from slencodings.files.write import disk_errors, workspace, writing, writing_parts
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
@@ -149,7 +149,7 @@ def _hand_over(new: Path, target: str) -> None:
 
 def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
-    fusing, source = job.fusing, job.source
+    fusing, source, large = job.fusing, job.source, _are_large(job.source)
     weighing = choose_weighing(job.reading, fusing, job.say)
     check_finite(job, fusing.smoothing)
     if save_crowd is not None and not weighing.learns:
@@ -158,9 +158,6 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
             "Leave one of them out."
         )
     chosen = choose_job(job, weighing)
-    size = sum(Path(file).stat().st_size for file in source.files) if source.local else 0
-    # A row has four bytes or more, so smaller files need not be looked into.
-    large = size >= 4 * one_pass.LEAST_ROWS
     if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
         reading, (rows, opinions, about) = chosen.reading, fused
     else:
@@ -190,6 +187,12 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     with writing(*place, in_order=in_order) as count:
         about["written"] = count
     return about
+
+
+def _are_large(source: Source) -> bool:
+    """Whether files may have so many rows that one pass pays: a row has four bytes or more."""
+    sizes = (Path(file).stat().st_size for file in source.files)
+    return source.local and sum(sizes) >= 4 * one_pass.LEAST_ROWS
 
 
 def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]:

@@ -20,7 +20,7 @@ from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
-from slencodings.tables.rows import Rows, note_repeated, read_rows
+from slencodings.tables.rows import Rows, count_repeated, read_rows
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
 from slencodings.trust.stored import load_crowd
@@ -148,10 +148,12 @@ def read_job(
     elif stored is not None and reading.annotator is not None:
         _note_new(crowd, reading.annotator, stored, weighing.how, say)
     rows = read_rows(crowd, reading, crowd=stored)
+    all_kept = reading.duplicates == "all" and reading.annotator is not None
+    repeated = count_repeated(rows) if all_kept else None
     note_lost(crowd, reading, stated=stored is None, say=say)
     tell(rows, source.name, len(source.files), say)
-    if reading.duplicates == "all" and reading.annotator is not None:
-        rows = note_repeated(rows, say)
+    if repeated is not None:
+        rows = tell_repeated(rows, *repeated, say)
     return Input(crowd, reading, rows)
 
 
@@ -263,6 +265,21 @@ def tell_missing(n: int, labels: Sequence[Any], say: Say) -> None:
         if str(label).casefold() in ("nan", "null", "<na>"):
             none = f"{label!r} is taken for a label; if it means none, leave such cells empty"
             say("note", none)
+
+
+def tell_repeated(rows: Rows, found: int, parts: int, say: Say) -> Rows:
+    """Tell how many rows repeat an earlier pair, as found in one of so many parts."""
+    found *= parts
+    if found:
+        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
+        say(
+            "note",
+            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
+            "--duplicates average|first|last|error changes that",
+        )
+    counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
+    return rows._replace(counts=counts)
 
 
 def check_finite(job: Job, smoothing: float | None) -> None:

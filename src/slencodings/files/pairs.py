@@ -34,7 +34,6 @@ def read_pairs(
             f"won; {len(columns)} came. Such as pairwise='left,right,winner'."
         )
     _refuse_others(reading)
-    left, right, winner = columns
     with disk_errors(), workspace() as (connection, folder):
         found = locate(connection, source, folder)
         found = converted(found, reading, folder, say)
@@ -45,24 +44,12 @@ def read_pairs(
             prompt = next((name for name in others if name.lower() in _PROMPTS), None)
             item = reading.item or prompt or usual.get("item")
             judge = reading.annotator or usual.get("annotator")
-            roles = {
-                "left": left,
-                "right": right,
-                "winner": winner,
-                "annotator": judge,
-                "item": item,
-            }
+            ends = dict(zip(("left", "right", "winner"), columns, strict=True))
+            roles = {**ends, "annotator": judge, "item": item}
             played = {role: name for role, name in roles.items() if name is not None}
             say("columns", ", ".join(f"{role} = {name}" for role, name in played.items()))
             present = [name for name in played.values() if name in table.names]
-            pairs = pairs_from_table(
-                table.pick(present),
-                left=left,
-                right=right,
-                winner=winner,
-                annotator=judge,
-                item=item,
-            )
+            pairs = pairs_from_table(table.pick(present), **ends, annotator=judge, item=item)
     a = pairs.annotations
     judges = by_annotators(len(a.annotators) if a.named else None)
     judgments, options = counted(len(a.item), "judgment"), counted(len(pairs.options), "option")
