@@ -109,7 +109,7 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     who = np.zeros(len(sorted_rows[ROW]), dtype=np.intp)
     if annotator is not None:
         who, annotators = _with_nobody(sorted_rows["sle_m"].astype(float), annotators)
-    u, stated = _doubt(*(sorted_rows[c].astype(float) for c in (UNCERTAINTY, STATED)), reading)
+    u, stated = _doubt(sorted_rows, reading)
     return Annotations(
         item=sorted_rows["sle_i"].astype(np.intp),
         annotator=who,
@@ -145,11 +145,12 @@ def _with_nobody(codes: Floats, names: Any) -> tuple[Codes, Any]:
     return who, np.asarray([*names, None], dtype=object) if (who == nobody).any() else names
 
 
-def _doubt(u: Floats, stated: Floats, reading: Reading) -> tuple[Floats, Floats | None]:
+def _doubt(arrays: Mapping[str, NDArray[Any]], reading: Reading) -> tuple[Floats, Floats | None]:
     """Uncertainty and stated confidence; what is missing is trusted, so the surest there is."""
-    scale = reading.confidence_scale
+    scale, u = reading.confidence_scale, arrays[UNCERTAINTY].astype(float)
     if reading.confidence is None:
         return u, None
+    stated = arrays[STATED].astype(float)
     if scale is None or callable(scale):
         surest = np.fmax.reduce(stated, initial=-np.inf)
     else:

@@ -6,7 +6,7 @@ One pass counts all flaws; rows are searched only to show the first that has one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import add, and_, or_
+from operator import add
 from typing import Any, NamedTuple, TypeAlias
 
 import narwhals as nw
@@ -20,6 +20,7 @@ from slencodings.tables.roles import Reading
 
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5
+_both, _either = nw.Expr.__and__, nw.Expr.__or__
 
 
 class Flaw(NamedTuple):
@@ -91,16 +92,16 @@ def label_flaws(reading: Reading, labels: Sequence[Any] | None, *, learned: bool
 def soft_flaws(label: Any, K: int) -> list[Flaw]:
     """Probabilities that are partly missing, negative, or do not sum to one."""
     p = [nw.col(engines.probability(k)) for k in range(K)]
-    known = engines.fold(and_, (~x.is_null() for x in p))
+    known = engines.fold(_both, (~x.is_null() for x in p))
     return [
         Flaw(
-            ~known & engines.fold(or_, (~x.is_null() for x in p)),
+            ~known & engines.fold(_either, (~x.is_null() for x in p)),
             f"the {K} probabilities of {label!r} must all be there, or none",
             "lack some",
             "Fill them with 0 if that is what is meant.",
         ),
         Flaw(
-            known & engines.fold(or_, (x < 0 for x in p)),
+            known & engines.fold(_either, (x < 0 for x in p)),
             "probabilities must not be negative",
             f"have one in {label!r}",
             "Scores such as logits need a softmax first.",
@@ -117,8 +118,10 @@ def soft_flaws(label: Any, K: int) -> list[Flaw]:
 def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
     """Base rates that are missing, negative, or do not sum to one."""
     a = [nw.col(engines.prior(k)) for k in range(K)]
-    unknown = engines.fold(or_, (x.is_null() for x in a))
-    wrong = ((engines.fold(add, a) - 1).abs() > _ROUNDING) | engines.fold(or_, (x < 0 for x in a))
+    unknown = engines.fold(_either, (x.is_null() for x in a))
+    wrong = ((engines.fold(add, a) - 1).abs() > _ROUNDING) | engines.fold(
+        _either, (x < 0 for x in a)
+    )
     return [
         Flaw(
             unknown,
@@ -171,7 +174,7 @@ def check_now(frame: Frame, flaws: list[Flaw], first: str) -> tuple[Frame, dict[
 
 def any_of(flaws: Sequence[Flaw]) -> nw.Expr:
     """Whether a row has one of them."""
-    return engines.fold(or_, (flaw.condition for flaw in flaws))
+    return engines.fold(_either, (flaw.condition for flaw in flaws))
 
 
 def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
