@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from slencodings import __version__
 from slencodings.files.forms import about_crowd, lay_out
 from slencodings.files.job import Job, Weighing, check_finite, choose_job, read_job
-from slencodings.files.scan import Relation
+from slencodings.files.scan import Relation, read_chosen
 from slencodings.files.store import batches, settings, sums
 from slencodings.files.store.opening import open_store
 from slencodings.files.store.value import Store
@@ -32,8 +31,10 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
     weighing = settings.weighing_of(known, reading, fusing, job.say)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
-    as_before = None if known is None else partial(_as_before, known, weighing, source.name)
-    given = read_job(job, weighing, choose_job(job, weighing), as_before)
+    crowd, found = read_chosen(job.connection, choose_job(job, weighing), job.say)
+    if known is not None:
+        found = _as_before(known, weighing, source.name, crowd, found)
+    given = read_job(job, weighing, crowd, found)
     rows, found = given.rows, given.reading
     by_annotator = settings.check_annotators(known, by_annotator, found, source.name)
     batch = batches.describe_batch(source.name, given.crowd, found)

@@ -36,7 +36,7 @@ from slencodings.files.job import (
 )
 from slencodings.files.locate import Source, locate, read_tool
 from slencodings.files.places import Places, check_places
-from slencodings.files.scan import Relation, Step
+from slencodings.files.scan import Relation, Step, read_chosen
 from slencodings.files.store.opening import alone
 from slencodings.files.write import disk_errors, workspace, writing, writing_parts
 from slencodings.progress import Progress, Say
@@ -161,7 +161,8 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
         reading, (rows, opinions, about) = chosen.reading, fused
     else:
-        given = read_job(job, weighing, chosen)
+        crowd, reading = read_chosen(job.connection, chosen, job.say)
+        given = read_job(job, weighing, crowd, reading)
         reading, rows = given.reading, given.rows
         if job.also is None:
             opinions, about = lay_out(rows, fusing)

@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from duckdb import ColumnExpression, ConstantExpression
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly, some
 from slencodings.files.locate import Connection, Source
-from slencodings.files.scan import Chosen, Relation, Step, choose, quote, read_chosen
+from slencodings.files.scan import Chosen, Relation, Step, choose, quote
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
@@ -126,21 +127,10 @@ def choose_job(job: Job, weighing: Weighing) -> Chosen:
     )
 
 
-def read_job(
-    job: Job,
-    weighing: Weighing,
-    chosen: Chosen,
-    as_before: Callable[[Relation, Reading], Reading] | None = None,
-) -> Input:
-    """Read files and look at their values, and tell what was read and what of it may surprise.
-
-    They are read `as_before` if they are added to others.
-    """
+def read_job(job: Job, weighing: Weighing, crowd: Relation, reading: Reading) -> Input:
+    """Look at the values of files, and tell what was read and what of it may surprise."""
     source, say, stored = job.source, job.say, weighing.crowd
-    crowd, reading = read_chosen(job.connection, chosen, say)
     job.step("checking", None, "")
-    if as_before is not None:
-        reading = as_before(crowd, reading)
     if reading.confidence_scale is not None:
         reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
     if weighing.learns:
@@ -208,20 +198,24 @@ def note_lost(crowd: Relation, reading: Reading, *, stated: bool, say: Say) -> N
 
     `stated` : whether confidence is taken at its word.
     """
-    labelled = f"{quote(columns_of(reading.label)[0])} IS NOT NULL"
-    numbers = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
-    absent = [f"({quote(n)} IS NULL OR isnan({quote(n)}::DOUBLE))" for n in numbers]
-    needed = numbers
-    if reading.annotator is not None:
-        absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*numbers, "annotator"]
-    if reading.missing == "drop" and absent:
-        lost = _count(crowd, f"{labelled} AND ({' OR '.join(absent)})")
-        if lost:
-            rows = counted(lost, "row")
-            say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
+    labelled = crowd.filter(ColumnExpression(columns_of(reading.label)[0]).isnotnull())
+    if reading.missing == "drop":
+        _note_dropped(labelled, reading, say)
     if stated and (end := end_of_scale(reading)):
         column, value, shown = end
-        note_end(_count(crowd, f"{labelled} AND {quote(column)} = {value!r}"), shown, say)
+        at_end = labelled.filter(ColumnExpression(column) == ConstantExpression(value))
+        note_end(_count(at_end), shown, say)
+
+
+def _note_dropped(labelled: Relation, reading: Reading, say: Say) -> None:
+    """Tell how many annotations lack what they must have."""
+    needed = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
+    absent = [f"({quote(n)} IS NULL OR isnan({quote(n)}::DOUBLE))" for n in needed]
+    if reading.annotator is not None:
+        absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*needed, "annotator"]
+    if absent and (lost := _count(labelled.filter(" OR ".join(absent)))):
+        rows = counted(lost, "row")
+        say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
 
 
 def note_end(n: int, shown: str, say: Say) -> None:
@@ -230,8 +224,8 @@ def note_end(n: int, shown: str, say: Say) -> None:
         say("note", f"{counted(n, 'annotation')} at {shown}, which counts for nothing")
 
 
-def _count(crowd: Relation, condition: str) -> int:
-    return crowd.aggregate(f"count_if({condition})").fetchall()[0][0]
+def _count(rows: Relation) -> int:
+    return rows.aggregate("count(*)").fetchall()[0][0]
 
 
 def end_of_scale(reading: Reading) -> tuple[str, float, str] | None:
