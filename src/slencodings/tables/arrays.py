@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, shared_base_rate
+from slencodings.annotations import Annotations, as_names, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.tables.codes import at_its_word, read_codes
@@ -119,7 +119,7 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         uncertainty=u,
         items=items,
         annotators=annotators,
-        labels=_names(rows.labels),
+        labels=as_names(rows.labels),
         stated=stated,
         reliability=None if reading.reliability is None else sorted_rows[RELIABILITY].astype(float),
         ordered=reading.ordered,
@@ -180,10 +180,6 @@ def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
     arrays = to_arrays(coded)
     names = arrays[column][np.argsort(arrays[code])]
     return frame.join(coded, on=column, how="left"), names
-
-
-def _names(labels: list[Any]) -> Any:
-    return np.asarray(labels, dtype=object if isinstance(labels[0], str) else None)
 
 
 def dense(table: Any, *, item: str = "item", base_rate: Any = None) -> tuple[Any, Any, Opinion]:
