@@ -201,14 +201,13 @@ def triage(
     from slencodings.triage import triage as sorted_out
     from slencodings.triage import triage_pairs
 
-    settings: Any = {
-        "budget": budget,
-        "capacity": capacity,
-        "costs": None if costs is None else prices(costs),
+    limits: Any = {
         "least_votes": least_votes,
         "least_probability": least_probability,
         "conflict": conflict,
     }
+    price_of = None if costs is None else prices(costs)
+    settings: Any = {"budget": budget, "capacity": capacity, "costs": price_of, **limits}
     if pairwise is not None:
         from slencodings.aggregate import bradley_terry
 
@@ -222,9 +221,7 @@ def triage(
             read.say("note", alike)
         found = sorted_out(crowd.annotations, weighed=weighed, **settings)
     about: Row = {
-        "least_votes": least_votes,
-        "least_probability": least_probability,
-        "conflict": conflict,
+        **limits,
         "budget": budget,
         "spent": found.spent,
         "errors": found.errors,
