@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slencodings.cli import crowd_options as c
@@ -15,6 +16,7 @@ from slencodings.cli.terminal import echo, show
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
+    from slencodings.report.summary import Summary
     from slencodings.trust.weighed import Weighed
 
 
@@ -260,21 +262,54 @@ def report(
     It is one file that opens from disk, needs no network and prints well. Without a column of
     reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
-    from slencodings.report.page import make_page
+    from slencodings.report import render, render_pairs, summarise_pairs
+    from slencodings.report.page import check_page, write_page
+    from slencodings.report.render import chart_library
 
-    make_page(
-        read,
-        output,
-        pairwise=pairwise,
-        text=text,
-        show=show or [],
-        gold=gold,
-        time=time,
-        scored=scored,
-        command=shlex.join(["sle", *sys.argv[1:]]),
-        least_votes=least_votes,
-        least_probability=least_probability,
-        conflict=conflict,
-        seed=seed or 0,
-    )
+    check_page(output, read.source)
+    chart_library()
+
+    def tell(what: str, done: int, total: int) -> None:
+        read.progress(what, done, total, "steps")
+
+    settings: Any = {
+        "least_votes": least_votes,
+        "least_probability": least_probability,
+        "conflict": conflict,
+        "seed": seed or 0,
+        "name": ", ".join("standard input" if name == "-" else name for name in read.source),
+        "made": {"command": shlex.join(["sle", *sys.argv[1:]])},
+        "progress": tell,
+    }
+    if pairwise is not None:
+        of_crowds = {"--text": text, "--show": show, "--gold": gold, "--time": time}
+        pairs = read.pairs(pairwise, of_crowds | {"--scored": scored})
+        draw = partial(render_pairs, summarise_pairs(pairs, **settings))
+    else:
+        shown = [*([text] if text else []), *(show or [])]
+        sources = None if scored is None else ()
+        time_of = time or True
+        crowd = read.crowd(gold=gold, show=shown, scored=scored, time=time_of, sources=sources)
+        draw = partial(render, _summarised(crowd, text, show or [], settings))
+    read.progress("drawing", 0, None, "")
+    written = write_page(draw(), output)
+    read.say("wrote", f"{output}: a page of {written}, to open in a browser")
     return Found([], {}, lambda: None)
+
+
+def _summarised(crowd: Crowd, text: str | None, show: list[str], settings: Any) -> Summary:
+    """All that a page says of a crowd."""
+    from slencodings.report import summarise
+
+    return summarise(
+        crowd.annotations,
+        text=(text, crowd.fields[text]) if text else None,
+        fields={name: crowd.fields[name] for name in show},
+        gold=crowd.truth,
+        scored=crowd.scored,
+        times=crowd.times,
+        sources=crowd.confidence(),
+        sets=crowd.sets,
+        questions=crowd.questions,
+        **settings,
+    )

@@ -111,9 +111,7 @@ def read_crowd(
             with plain_errors(found, asked.format):
                 table = scan(connection, found, asked.format)
                 when = find_time(table.names) if time is True else time or None
-                used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
-                used += [(scored or "").partition("=")[0].strip(), group or "", when or ""]
-                used += sources or [TOKENS]
+                used = _used(gold, scored, [*show, group, when, *(sources or [TOKENS])])
                 chosen = choose(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
@@ -145,6 +143,12 @@ def read_crowd(
             )
 
         return watch(connection, work, progress)
+
+
+def _used(gold: str | None, scored: str | None, others: Sequence[str | None]) -> list[str]:
+    """The columns that are read for something else than what annotators said."""
+    names = [gold, *(gold or "").split(","), (scored or "").partition("=")[0], *others]
+    return [text for name in names if name is not None for text in (name, name.strip())]
 
 
 def _stated_by_some(rows: Relation, reading: Reading, say: Say) -> str | None:
