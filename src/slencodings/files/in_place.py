@@ -19,6 +19,16 @@ from slencodings.tables.rows import Rows, read_rows
 from slencodings.trust.learn_from_table import learn_from_table
 
 
+def refuse_calibrated(reading: Reading, where: str) -> None:
+    """Refuse to learn a scale of confidence elsewhere than `where` that is done."""
+    if reading.confidence_scale == "calibrated":
+        raise ValueError(
+            f"confidence scales are learned {where}; `calibrated` came. Name the ends, "
+            "confidence_scale=(1, 5), or leave it out: then its worth is learned with that of "
+            "annotators."
+        )
+
+
 def fuse_in_place(
     table: Any,
     reading: Reading,

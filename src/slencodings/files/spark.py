@@ -31,7 +31,7 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
-from slencodings.files.in_place import fuse_in_place
+from slencodings.files.in_place import fuse_in_place, refuse_calibrated
 from slencodings.files.job import choose_weighing
 from slencodings.progress import Say
 from slencodings.tables.checks import Flaw, any_of, refuse_flaws
@@ -66,12 +66,7 @@ def encode_files(
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
     writer = _writer(target)
-    if reading.confidence_scale == "calibrated":
-        raise ValueError(
-            "confidence scales are learned in the memory of one machine, not by Spark; "
-            "`calibrated` came. Name the ends, confidence_scale=(1, 5), or leave it out: then its "
-            "worth is learned with that of annotators."
-        )
+    refuse_calibrated(reading, "in the memory of one machine, not by Spark")
     weighing = choose_weighing(reading, fusing, say)
     sources = [source] if isinstance(source, str) else list(source)
     with session(master) as spark, _watched(spark, patience, target):
