@@ -53,15 +53,15 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
     """The heads of a table and its cells: what people look at, the rest is in the rows."""
     table = {
         "method": [row["method"] for row in rows],
-        "votes": _numbers(rows, "votes", "best"),
+        "votes": _column(rows, "votes", "best"),
         "95 % interval": [_between(row["votes_low"], row["votes_high"]) for row in rows],
         "behind the first": [
             "" if row["behind"] == 0 else _between(row["behind_low"], row["behind_high"])
             for row in rows
         ],
-        "direct": _numbers(rows, "direct"),
-        "this annotator": _numbers(rows, "own", "best_own"),
-        "new pairs": _numbers(rows, "new_pairs", "best_new_pairs"),
+        "direct": _column(rows, "direct"),
+        "this annotator": _column(rows, "own", "best_own"),
+        "new pairs": _column(rows, "new_pairs", "best_new_pairs"),
         "joint votes": [_joint(row) + "*" * row["best_joint"] for row in rows],
         "joint, behind the first": [
             _between(row["joint_behind_low"], row["joint_behind_high"])
@@ -69,23 +69,23 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
             else ""
             for row in rows
         ],
-        "Brier": _numbers(rows, "brier"),
-        "agreement": _numbers(rows, "agreement"),
-        "ranked score": _numbers(rows, "ranked"),
-        "steps off": _numbers(rows, "steps"),
-        "to be moved": _numbers(rows, "wasserstein"),
-        "uncertainty": _numbers(rows, "uncertainty"),
+        "Brier": _column(rows, "brier"),
+        "agreement": _column(rows, "agreement"),
+        "ranked score": _column(rows, "ranked"),
+        "steps off": _column(rows, "steps"),
+        "to be moved": _column(rows, "wasserstein"),
+        "uncertainty": _column(rows, "uncertainty"),
         "seconds": [number(row["seconds"], 2) for row in rows],
-        "log-loss of truth": _numbers(rows, "truth", "best_truth"),
-        "too sure by": _numbers(rows, "too_sure"),
-        "steps from truth": _numbers(rows, "truth_steps"),
-        **{head: _numbers(rows, name) for name, head in _GOLD.items()},
+        "log-loss of truth": _column(rows, "truth", "best_truth"),
+        "too sure by": _column(rows, "too_sure"),
+        "steps from truth": _column(rows, "truth_steps"),
+        **{head: _column(rows, name) for name, head in _GOLD.items()},
     }
     shown = {head: cells for head, cells in table.items() if any(cells) or head not in _IF_ANY}
     return list(shown), [list(cells) for cells in zip(*shown.values(), strict=True)]
 
 
-def _numbers(rows: Sequence[Mapping[str, Any]], name: str, best: str = "") -> list[str]:
+def _column(rows: Sequence[Mapping[str, Any]], name: str, best: str = "") -> list[str]:
     """A score of all rows, with a star behind what is best for sure; nothing where it is none."""
     return [number(row.get(name)) + "*" * row.get(best, False) for row in rows]
 
