@@ -15,6 +15,7 @@ import polars as pl
 from experiments import (
     data,
     figures,
+    network_tables,
     operators,
     rates,
     real,
@@ -148,10 +149,10 @@ def run_real(given: argparse.Namespace) -> pl.DataFrame:
     given.rows = path
     rows = keep(path, real.rows, todo, workers=given.workers, measure=not given.kept)
     for name in rows["setting"].unique(maintain_order=True):
-        print(f"{name}\n{tables.terminal(tables.table2(rows, name))}\n")
+        print(f"{name}\n{tables.terminal(network_tables.table2(rows, name))}\n")
     if given.write and not given.quick:
         # All that is kept: nobody waits for days of training to see a table of minutes.
-        tables.place("reproduction.md", tables.all_of_table2(read(path)))
+        tables.place("reproduction.md", network_tables.all_of_table2(read(path)))
     return rows
 
 
@@ -197,9 +198,9 @@ def run_sources(given: argparse.Namespace) -> pl.DataFrame:
 def run_rates(given: argparse.Namespace) -> pl.DataFrame:
     """Accuracy by loss and learning rate."""
     rows = keep(given.rows, rates.rows, rates.jobs(), workers=given.workers, measure=not given.kept)
-    print(tables.terminal(tables.rates_table(rows)))
+    print(tables.terminal(network_tables.rates_table(rows)))
     if given.write:
-        tables.place("training.md", {"rates": tables.markdown(tables.rates_table(rows))})
+        tables.place("training.md", {"rates": tables.markdown(network_tables.rates_table(rows))})
     return rows
 
 
@@ -210,11 +211,11 @@ def run_rounds(given: argparse.Namespace) -> pl.DataFrame:
         raise SystemExit(f"--annotations must be some of {rounds.CUTS}; {given.annotations} came.")
     rows = keep(given.rows, rounds.rows, todo, workers=given.workers, measure=not given.kept)
     for name in rows["setting"].unique(maintain_order=True):
-        print(f"rounds {name}\n{tables.terminal(tables.rounds_table(rows, name))}\n")
+        print(f"rounds {name}\n{tables.terminal(network_tables.rounds_table(rows, name))}\n")
     if given.write:
         # All that is kept, also of crowds that were not asked for this time.
         kept = read(given.rows)
-        parts = {name: tables.rounds_table(kept, name) for name in kept["setting"].unique()}
+        parts = {name: network_tables.rounds_table(kept, name) for name in kept["setting"].unique()}
         place = {f"rounds {name}": tables.markdown(part) for name, part in parts.items()}
         tables.place("training.md", place)
     return rows
@@ -226,7 +227,7 @@ def run_uses(given: argparse.Namespace) -> pl.DataFrame:
     keep(given.rows, uses.rows, todo, workers=given.workers, measure=not given.kept)
     # All that is kept, also of settings that were not asked for this time.
     rows = read(given.rows)
-    parts = tables.all_of_uses(rows)
+    parts = network_tables.all_of_uses(rows)
     print("\n\n".join(tables.terminal(part) for part in parts.values()))
     if given.write:
         tables.place("training.md", {k: tables.markdown(v) for k, v in parts.items()})

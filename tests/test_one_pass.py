@@ -49,7 +49,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         found.append(fused is not None)
         return fused
 
-    monkeypatch.setattr(encode, "fuse_in_one_pass", watched)
+    monkeypatch.setattr(one_pass, "fuse_in_one_pass", watched)
     monkeypatch.setattr(one_pass, "LEAST_ROWS", 1)
     return found
 
@@ -80,7 +80,7 @@ def assert_same(
     once = outcome(files, target, reading, fusing)
     target.unlink(missing_ok=True)
     with monkeypatch.context() as usual:
-        usual.setattr(encode, "fuse_in_one_pass", lambda *_: None)
+        usual.setattr(one_pass, "fuse_in_one_pass", lambda *_: None)
         twice = outcome(files, target, reading, fusing)
     assert once[1:] == twice[1:]
     if isinstance(twice[0], str):

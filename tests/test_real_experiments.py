@@ -565,9 +565,9 @@ def test_images_of_every_kind_are_written_into_the_document(monkeypatch, tmp_pat
 def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
     import polars as pl
 
-    from experiments import tables
+    from experiments import network_tables
 
-    plan, shown = sets.PLANS["rte"], [metric for metric, *_ in tables.SHOWN]
+    plan, shown = sets.PLANS["rte"], [metric for metric, *_ in network_tables.SHOWN]
     names = [f"{m}_gold" if "f1" in m else m for m in shown]
 
     def row(method, plan, value):
@@ -592,7 +592,7 @@ def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
             *row("KL", f"{plan.in_words(kl=False)}1", 0.6),
         ]
     )
-    parts = tables.all_of_table2(rows)
+    parts = network_tables.all_of_table2(rows)
     assert "| MV " not in parts["rte"]
     assert "| KL " not in parts["rte"]
     assert "| CE | 0.100" in parts["rte"]
@@ -608,9 +608,9 @@ def test_rows_of_before_are_shown_where_there_are_no_others_and_marked():
 def test_the_best_is_bold_who_is_level_is_marked_and_few_seeds_are_told():
     import polars as pl
 
-    from experiments import tables
+    from experiments import network_tables
 
-    names = [f"{m}_gold" if "f1" in m else m for m, *_ in tables.SHOWN]
+    names = [f"{m}_gold" if "f1" in m else m for m, *_ in network_tables.SHOWN]
     values = {"MV": (0.5, 0.52), "CE": (0.6, 0.7), "KL": (0.62, 0.7), "SLE (crowd)": (0.9,)}
     rows = pl.DataFrame(
         {"setting": "rte", "method": method, "seed": seed, "metric": name, "value": value}
@@ -618,7 +618,7 @@ def test_the_best_is_bold_who_is_level_is_marked_and_few_seeds_are_told():
         for seed, value in enumerate(each)
         for name in names
     )
-    _, cells = tables.table2(rows, "rte")
+    _, cells = network_tables.table2(rows, "rte")
     assert [row[0] for row in cells] == ["MV", "CE", "KL", "SLE (crowd) (1 seed)"]
     assert [row[1] for row in cells] == [
         "0.510 ± 0.014",
@@ -629,11 +629,11 @@ def test_the_best_is_bold_who_is_level_is_marked_and_few_seeds_are_told():
 
 
 def test_the_document_shows_the_rows_of_table_2():
-    from experiments import tables
+    from experiments import network_tables, tables
     from experiments.rows import FOLDER, read
 
     text = (tables.DOCS / "reproduction.md").read_text(encoding="utf-8")
-    for name, part in tables.all_of_table2(read(FOLDER / "real.parquet")).items():
+    for name, part in network_tables.all_of_table2(read(FOLDER / "real.parquet")).items():
         assert f"<!-- {name} -->\n{part}\n<!-- end of {name} -->" in text
 
 

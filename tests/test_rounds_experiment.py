@@ -11,7 +11,7 @@ from test_rounds import digit_like, few_trials, one_vote_each
 from torch import nn
 
 from experiments import data as sets
-from experiments import rounds, tables, texts
+from experiments import network_tables, rounds, tables, texts
 from experiments.__main__ import main
 from experiments.rivals import crowd_layer, raykar
 from experiments.rows import FOLDER, read
@@ -131,16 +131,16 @@ def test_the_document_says_what_the_rows_say():
     rows = read(FOLDER / "rounds.parquet")
     text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
     for name in rows["setting"].unique():
-        assert tables.markdown(tables.rounds_table(rows, name)) in text
+        assert tables.markdown(network_tables.rounds_table(rows, name)) in text
 
 
 def test_the_document_shows_the_rates_that_were_tried_with_every_loss_and_seed():
     rows = read(FOLDER / "rates.parquet")
-    heads, cells = tables.rates_table(rows)
+    heads, cells = network_tables.rates_table(rows)
     assert len(heads) > 2
     text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
     assert tables.markdown((heads, cells)) in text
     # One run less, and its rate is not shown.
     rate = heads[1].removeprefix("rate ")
     gone = (rows["setting"] == rate) & (rows["seed"] == 0) & (rows["method"] == "reverse KL")
-    assert heads[1] not in tables.rates_table(rows.filter(~gone))[0]
+    assert heads[1] not in network_tables.rates_table(rows.filter(~gone))[0]

@@ -626,7 +626,7 @@ def test_rows_are_sent_once_and_checked_on_their_way(
         kept.write_text(crowd_to_json(learn_crowd(from_table(rows, **said))))
         how["weigh"] = str(kept)
     if weigh != "learned":  # To learn, what was collected is checked.
-        for place in ("tables.checks", "files.spark_checks"):
+        for place in ("tables.checks", "files.spark"):
             monkeypatch.delattr(f"slencodings.{place}.refuse_flaws")
     before = finished_stages(spark)
     about = encode(source, tmp_path / "out.parquet", **how)

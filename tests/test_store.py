@@ -36,7 +36,7 @@ from strategies import one_in
 import slencodings
 from slencodings.choices import CrowdReading, Form
 from slencodings.files.forget import forget
-from slencodings.files.store import alone
+from slencodings.files.store.opening import alone
 from slencodings.tables import fuse_evidence
 from slencodings.trust import Crowd, crowd_to_json, learn_crowd
 

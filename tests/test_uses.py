@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from fitting import crowd_of, one_thread, rows
 
-from experiments import guesses, rounds, tables, uses
+from experiments import guesses, network_tables, rounds, tables, uses
 from experiments.rows import FOLDER, read
 from slencodings import metrics
 from slencodings.evaluation import coverage
@@ -35,8 +35,8 @@ def test_every_method_says_how_probable_labels_are_and_some_how_unsure_they_are(
     found = guesses.scores(guess, crowd.of_items(np.arange(40, 60)), y[40:])
     strange = guesses.scores_of_strange(guess, y[40:] == 2)
     kinds = ("errors", "risk", "strange")
-    ways = {f"{what} by {way}" for what in kinds for way in tables.WAYS}
-    wanted = {metric for metric, *_ in tables.USES} | ways | {"doubt"}
+    ways = {f"{what} by {way}" for what in kinds for way in network_tables.WAYS}
+    wanted = {metric for metric, *_ in network_tables.USES} | ways | {"doubt"}
     if guess.doubt is None:
         wanted -= ways - {f"{what} by probability" for what in kinds} | {"doubt"}
     assert found.keys() | strange.keys() == wanted
@@ -104,7 +104,9 @@ def test_texts_of_another_crowd_are_strange(gold, monkeypatch):
         assert gold or found == (row.argmax() if alone else -1)
     monkeypatch.setitem(uses.PLANS, "convabuse", rounds.Plan(1, 0.01))
     found = {row["metric"] for row in uses.rows("uses", "convabuse", "SLE as stated", 0)}
-    ways = {f"{what} by {way}" for what in ("errors", "risk", "strange") for way in tables.WAYS}
+    ways = {
+        f"{what} by {way}" for what in ("errors", "risk", "strange") for way in network_tables.WAYS
+    }
     assert found >= ways | {"votes", "coverage of 90 %"}
     assert "doubt foreseen" not in found
 
@@ -160,7 +162,7 @@ def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch)
     assert asked == [(1200, 5), (150, 5), (1200, 20)]
     asked.clear()
     found = list(uses.rows("uses", "two left out", "Votes", 4))
-    assert {row["metric"] for row in found} == {f"strange by {way}" for way in tables.WAYS}
+    assert {row["metric"] for row in found} == {f"strange by {way}" for way in network_tables.WAYS}
     assert 900 < asked[0][0] < 1000
     stated = {row["metric"] for row in uses.rows("uses", "150 items", "SLE as stated", 0)}
     assert "doubt foreseen" in stated
@@ -173,5 +175,5 @@ def test_the_document_shows_the_rows():
     if kept.is_empty():
         pytest.skip("nothing is measured yet")
     text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
-    for name, table in tables.all_of_uses(kept).items():
+    for name, table in network_tables.all_of_uses(kept).items():
         assert f"<!-- {name} -->\n{tables.markdown(table)}\n<!-- end of {name} -->" in text

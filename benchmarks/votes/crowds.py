@@ -16,8 +16,8 @@ from slencodings import datasets
 from slencodings.annotations import Annotations
 from slencodings.choices import TruthInference
 from slencodings.datasets.alttest import AltTest
-from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.held_out import first_of_each
+from slencodings.evaluation.measure import as_truth
 from slencodings.files.crowd import read_crowd
 from slencodings.opinion import Floats
 

@@ -264,6 +264,11 @@ class Annotations:
         return r[self.annotator] if len(r) == M else r
 
 
+def as_names(names: Sequence[Any]) -> NDArray[Any]:
+    """Names as an array: texts as objects, which are never cut, and all else as it comes."""
+    return np.asarray(names, dtype=object if isinstance(names[0], str) else None)
+
+
 def counted(n: int, noun: str) -> str:
     """For a sentence: "1 row", "2,000 rows"."""
     return f"{n:,} {noun}{'s' * (n != 1)}"

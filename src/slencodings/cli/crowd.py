@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from slencodings.cli import crowd_options as c
@@ -15,6 +16,7 @@ from slencodings.cli.terminal import echo, show
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
+    from slencodings.report.summary import Summary
     from slencodings.trust.weighed import Weighed
 
 
@@ -48,7 +50,7 @@ def compare(
         pairs = read.pairs(pairwise, {"--gold": gold, "--scored": scored})
         found = compare_pairs(pairs, methods=methods or None, **settings)
     else:
-        crowd = read(gold, scored=scored)
+        crowd = read.crowd(gold=gold, scored=scored)
         found = compared(
             crowd.annotations,
             gold=crowd.truth,
@@ -97,7 +99,7 @@ def reliability(
         judges = describe_judges(read.pairs(pairwise, others), rng=seed or 0, progress=tell)
         told: Row = {"notes": judges.notes, "seed": seed or 0}
         return Found(judges.to_rows(), told, lambda: echo(str(judges)))
-    crowd = read(scored=scored, time=time or False)
+    crowd = read.crowd(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
     usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
     roster = describe_annotators(
@@ -143,7 +145,7 @@ def groups(
     """
     from slencodings.annotators import compare_groups
 
-    crowd = read(scored=scored, group=group)
+    crowd = read.crowd(scored=scored, group=group)
     weighed = _weigh(read, crowd, seed)
     found = compare_groups(crowd.annotations, crowd.group or [], crowd=weighed.crowd)
     rows = found.to_rows()
@@ -201,30 +203,27 @@ def triage(
     from slencodings.triage import triage as sorted_out
     from slencodings.triage import triage_pairs
 
-    settings: Any = {
-        "budget": budget,
-        "capacity": capacity,
-        "costs": None if costs is None else prices(costs),
+    limits: Any = {
         "least_votes": least_votes,
         "least_probability": least_probability,
         "conflict": conflict,
     }
+    price_of = None if costs is None else prices(costs)
+    settings: Any = {"budget": budget, "capacity": capacity, "costs": price_of, **limits}
     if pairwise is not None:
         from slencodings.aggregate import bradley_terry
 
         pairs = read.pairs(pairwise, {"--scored": scored})
         found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
     else:
-        crowd = read(scored=scored)
+        crowd = read.crowd(scored=scored)
         weighed = _weigh(read, crowd, seed)
         if weighed.source == "alike":
             alike = "no item has two annotations to learn from; each annotation is one count"
             read.say("note", alike)
         found = sorted_out(crowd.annotations, weighed=weighed, **settings)
     about: Row = {
-        "least_votes": least_votes,
-        "least_probability": least_probability,
-        "conflict": conflict,
+        **limits,
         "budget": budget,
         "spent": found.spent,
         "errors": found.errors,
@@ -263,21 +262,54 @@ def report(
     It is one file that opens from disk, needs no network and prints well. Without a column of
     reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
-    from slencodings.report.page import make_page
+    from slencodings.report import render, render_pairs, summarise_pairs
+    from slencodings.report.page import check_page, write_page
+    from slencodings.report.render import chart_library
 
-    make_page(
-        read,
-        output,
-        pairwise=pairwise,
-        text=text,
-        show=show or [],
-        gold=gold,
-        time=time,
-        scored=scored,
-        command=shlex.join(["sle", *sys.argv[1:]]),
-        least_votes=least_votes,
-        least_probability=least_probability,
-        conflict=conflict,
-        seed=seed or 0,
-    )
+    check_page(output, read.source)
+    chart_library()
+
+    def tell(what: str, done: int, total: int) -> None:
+        read.progress(what, done, total, "steps")
+
+    settings: Any = {
+        "least_votes": least_votes,
+        "least_probability": least_probability,
+        "conflict": conflict,
+        "seed": seed or 0,
+        "name": ", ".join("standard input" if name == "-" else name for name in read.source),
+        "made": {"command": shlex.join(["sle", *sys.argv[1:]])},
+        "progress": tell,
+    }
+    if pairwise is not None:
+        of_crowds = {"--text": text, "--show": show, "--gold": gold, "--time": time}
+        pairs = read.pairs(pairwise, of_crowds | {"--scored": scored})
+        draw = partial(render_pairs, summarise_pairs(pairs, **settings))
+    else:
+        shown = [*([text] if text else []), *(show or [])]
+        sources = None if scored is None else ()
+        time_of = time or True
+        crowd = read.crowd(gold=gold, show=shown, scored=scored, time=time_of, sources=sources)
+        draw = partial(render, _summarised(crowd, text, show or [], settings))
+    read.progress("drawing", 0, None, "")
+    written = write_page(draw(), output)
+    read.say("wrote", f"{output}: a page of {written}, to open in a browser")
     return Found([], {}, lambda: None)
+
+
+def _summarised(crowd: Crowd, text: str | None, show: list[str], settings: Any) -> Summary:
+    """All that a page says of a crowd."""
+    from slencodings.report import summarise
+
+    return summarise(
+        crowd.annotations,
+        text=(text, crowd.fields[text]) if text else None,
+        fields={name: crowd.fields[name] for name in show},
+        gold=crowd.truth,
+        scored=crowd.scored,
+        times=crowd.times,
+        sources=crowd.confidence(),
+        sets=crowd.sets,
+        questions=crowd.questions,
+        **settings,
+    )

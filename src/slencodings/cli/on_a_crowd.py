@@ -28,34 +28,13 @@ class Found(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Reads the crowd when called, and what to tell people."""
+    """What reads the crowd, as `read_crowd` does, and what to tell people."""
 
     source: list[str]
     crowd: Callable[..., Crowd]
     comparisons: Callable[[list[str]], Pairs]
     say: Say
     progress: Progress
-
-    def __call__(
-        self,
-        gold: str | None = None,
-        show: Sequence[str] = (),
-        scored: str | None = None,
-        group: str | None = None,
-        time: str | bool = False,
-        sources: Sequence[str] | None = None,
-        learned: bool = True,
-    ) -> Crowd:
-        """What the file tells, as `read_crowd` does."""
-        return self.crowd(
-            gold=gold,
-            show=show,
-            scored=scored,
-            group=group,
-            time=time,
-            sources=sources,
-            learned=learned,
-        )
 
     def pairs(self, columns: str, others: Mapping[str, object]) -> Pairs:
         """What a file of comparisons tells; `others` are options that make no sense of pairs."""

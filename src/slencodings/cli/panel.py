@@ -83,7 +83,7 @@ def _sides(
             "scored='kind=person'."
         )
     try:
-        crowd = read(scored=models if people is None else people, sources=sources)
+        crowd = read.crowd(scored=models if people is None else people, sources=sources)
     except ValueError as error:
         # One parser reads both; what it says is about the option that was typed.
         said = str(error)

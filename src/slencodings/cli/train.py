@@ -12,6 +12,7 @@ from slencodings.cli import options as o
 from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 
 if TYPE_CHECKING:
+    from slencodings.annotations import Annotations
     from slencodings.evaluation.scores import Scores
 
 Features = Annotated[
@@ -78,20 +79,14 @@ def train(
     if predictions is not None:
         check_rows_target(predictions, read.source)
     embed = models.text_encoder(encoder, text)
-    crowd = read(gold, learned=weigh == "learned")
+    crowd = read.crowd(gold=gold, learned=weigh == "learned")
     a = crowd.annotations
     X, there, questions = models.features_of(
         crowd, features, feature_item=feature_item, text=text, embed=embed
     )
     if not there.all():
         read.say("note", f"{counted(int((~there).sum()), 'item')} without features left out")
-    # As stated, the reliability of each annotation counts.
-    to_opinions = objective in ("reverse_kl", "forward_kl")
-    given = "learned" if weigh == "learned" and to_opinions else None
-    if a.reliability is not None and (given or not to_opinions):
-        why = "what annotators are worth is learned; --weigh stated uses it"
-        plain = f"{objective} learns from plain votes; reliability is not used"
-        read.say("note", f"reliability is not used: {why}" if to_opinions else plain)
+    given = _weights(read, a, objective, weigh)
     trained = models.train(
         a, X, there, test=test, gold=crowd.truth, sets=crowd.sets, seed=seed or 0,
         objective=objective, max_epochs=epochs, reliability=given, rounds=rounds,
@@ -115,6 +110,17 @@ def train(
     return Found([about | row], about, lambda: _show_row(row))
 
 
+def _weights(read: Read, a: Annotations, objective: Objective, weigh: Weighed) -> str | None:
+    """How annotations count in targets; as stated, the reliability of each annotation does."""
+    to_opinions = objective in ("reverse_kl", "forward_kl")
+    given = "learned" if weigh == "learned" and to_opinions else None
+    if a.reliability is not None and (given or not to_opinions):
+        why = "what annotators are worth is learned; --weigh stated uses it"
+        plain = f"{objective} learns from plain votes; reliability is not used"
+        read.say("note", f"reliability is not used: {why}" if to_opinions else plain)
+    return given
+
+
 @on_a_crowd
 def evaluate(
     read: Read,
@@ -134,7 +140,7 @@ def evaluate(
 
     if predictions is not None:
         check_rows_target(predictions, read.source)
-    crowd = read(gold)
+    crowd = read.crowd(gold=gold)
     a = crowd.annotations
     trained = models.load(model)
     embed = models.text_encoder(encoder or trained.text_encoder_, text)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.download import File, github, read, unchanged
+from slencodings.datasets.download import pinned, read
 from slencodings.datasets.local import coded, find
 
 _REPOSITORY = "nitaytech/AltTest", "cc1d1f40fefa847ac7c45959e49132110f2932a2"
@@ -73,9 +73,10 @@ def alttest(name: str, folder: str | Path | None = None, *, download: bool = Fal
     """
     if name not in _FILES:
         raise ValueError(f"`name` must be one of {', '.join(_FILES)}; {name!r} came.")
+    paths = [f"{name}/{who}_annotations.json" for who in ("human", "llm")]
     files = [
-        _file(f"{name}/{who}_annotations.json", *known)
-        for who, known in zip(("human", "llm"), _FILES[name], strict=True)
+        pinned(_REPOSITORY, f"data/{path}", *known, name=path)
+        for path, known in zip(paths, _FILES[name], strict=True)
     ]
     home = find("alttest", folder, files, download=download)
     people, models = (json.loads(read(home, file)) for file in files)
@@ -87,7 +88,3 @@ def alttest(name: str, folder: str | Path | None = None, *, download: bool = Fal
     y = np.asarray([place[label] for label in answers], dtype=np.intp)
     crowd = coded(item, who, y, labels, items=sorted(set(item)))
     return AltTest(crowd, np.asarray([m in people for m in crowd.annotators.tolist()]))
-
-
-def _file(path: str, size: int, sha256: str) -> File:
-    return unchanged(path, github(*_REPOSITORY, f"data/{path}", size, sha256))

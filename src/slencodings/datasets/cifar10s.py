@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.download import File, check, github, read, there, unchanged
+from slencodings.datasets.download import File, check, github, pinned, read, there
 from slencodings.datasets.local import coded, csv_rows, find
 from slencodings.opinion import Codes, Floats
 
@@ -99,23 +99,17 @@ _GOLD = File(
     (_RAW,),
     _classes,
 )
-_TRAIN = unchanged(
+_TRAIN = pinned(
+    _ORIGIN,
     "other_data/train_indices.npy",
-    github(
-        *_ORIGIN,
-        "other_data/train_indices.npy",
-        56_128,
-        "af80134e896dda7f42c7acc9386243d53b4bf54c996b219452fa6ac600c8883a",
-    ),
+    56_128,
+    "af80134e896dda7f42c7acc9386243d53b4bf54c996b219452fa6ac600c8883a",
 )
-_TEST = unchanged(
+_TEST = pinned(
+    _ORIGIN,
     "other_data/test_indices.npy",
-    github(
-        *_ORIGIN,
-        "other_data/test_indices.npy",
-        24_128,
-        "2cda098d4cc19137cde538b37f26759e8c0fbc20c470aa89a9574f4edba2bcbb",
-    ),
+    24_128,
+    "2cda098d4cc19137cde538b37f26759e8c0fbc20c470aa89a9574f4edba2bcbb",
 )
 
 

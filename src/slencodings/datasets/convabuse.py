@@ -9,27 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.download import File, github, read, unchanged
+from slencodings.datasets.download import pinned, read
 from slencodings.datasets.local import coded, csv_rows, find
 
 _ORIGIN = ("amandacurry/convabuse", "c0a9469f48956e868276c605d499010ea3c7c0d0")
 
-
-def _file(part: str, size: int, sha256: str) -> File:
-    path = f"2_splits/ConvAbuseEMNLP{part}.csv"
-    return unchanged(path, github(*_ORIGIN, path, size, sha256))
-
-
+# Of each part, bytes and sha256.
+_PINS = {
+    "train": (878_309, "23abab3eff791d0e8cac681cec15a5ef299ed052699e4fca762d1d4640c36936"),
+    "valid": (293_536, "a28bc3083fe3ea305b8c417539a20fda7e68057dc06365507b85c46b60e65443"),
+    "test": (302_095, "8387d70332cd2245a095240534629152dd5729e8e9556e91b6b20dabdc0bb9d0"),
+}
 _SPLITS = {
-    "train": _file(
-        "train", 878_309, "23abab3eff791d0e8cac681cec15a5ef299ed052699e4fca762d1d4640c36936"
-    ),
-    "valid": _file(
-        "valid", 293_536, "a28bc3083fe3ea305b8c417539a20fda7e68057dc06365507b85c46b60e65443"
-    ),
-    "test": _file(
-        "test", 302_095, "8387d70332cd2245a095240534629152dd5729e8e9556e91b6b20dabdc0bb9d0"
-    ),
+    part: pinned(_ORIGIN, f"2_splits/ConvAbuseEMNLP{part}.csv", *pin) for part, pin in _PINS.items()
 }
 _LEVELS = (-3, -2, -1, 0, 1)
 _ANNOTATORS = tuple(f"Annotator{m}" for m in range(1, 9))

@@ -78,6 +78,13 @@ def unchanged(path: str, source: Source) -> File:
     return File(path, source.size, source.sha256, (source,))
 
 
+def pinned(
+    origin: tuple[str, str], path: str, size: int, sha256: str, *, name: str | None = None
+) -> File:
+    """A file of a repository at a commit that is kept as it comes, under its path or a `name`."""
+    return unchanged(name or path, github(*origin, path, size, sha256))
+
+
 def cache() -> Path:
     """Where fetched files are kept: SLENCODINGS_CACHE, or the usual place of the platform."""
     if os.environ.get("SLENCODINGS_CACHE"):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, as_names
 from slencodings.datasets.download import File, cache, fetch, offer, there
 from slencodings.opinion import Floats
 
@@ -110,12 +110,8 @@ def coded(
         annotator=np.asarray([who[name] for name in annotator], dtype=np.intp),
         y=y,
         uncertainty=np.zeros(len(item)) if uncertainty is None else uncertainty,
-        items=_as_names(items),
-        annotators=_as_names(annotators),
-        labels=_as_names(labels),
+        items=as_names(items),
+        annotators=as_names(annotators),
+        labels=as_names(labels),
         stated=stated,
     )
-
-
-def _as_names(names: Sequence[Any]) -> NDArray[Any]:
-    return np.asarray(names, dtype=object if isinstance(names[0], str) else None)

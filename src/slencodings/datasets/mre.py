@@ -10,29 +10,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.download import File, github, read, unchanged
+from slencodings.datasets.download import File, github, pinned, read
 from slencodings.datasets.local import coded, csv_rows, find
 from slencodings.opinion import Codes
 
 _ORIGIN = ("CrowdTruth/Medical-Relation-Extraction", "585c158864f91d7e7666f70d3b705294186e1378")
 _GOLD = {
-    "cause": unchanged(
+    "cause": pinned(
+        _ORIGIN,
         "ground_truth_cause.csv",
-        github(
-            *_ORIGIN,
-            "ground_truth_cause.csv",
-            1_276_992,
-            "31fad88e48b0a778db6b8d594d9575e687372710e3b2d2da003a33a3e5c67429",
-        ),
+        1_276_992,
+        "31fad88e48b0a778db6b8d594d9575e687372710e3b2d2da003a33a3e5c67429",
     ),
-    "treat": unchanged(
+    "treat": pinned(
+        _ORIGIN,
         "ground_truth_treat.csv",
-        github(
-            *_ORIGIN,
-            "ground_truth_treat.csv",
-            1_340_010,
-            "ba65cd29e7dac7ce87e6d131c840efd8fec9011903f06bfa78b8fc19199539c3",
-        ),
+        1_340_010,
+        "ba65cd29e7dac7ce87e6d131c840efd8fec9011903f06bfa78b8fc19199539c3",
     ),
 }
 _KEPT = ("sent_id", "_worker_id", "relations")

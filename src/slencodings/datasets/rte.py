@@ -9,28 +9,23 @@ from typing import NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.download import github, read, unchanged
+from slencodings.datasets.download import pinned, read
 from slencodings.datasets.local import coded, csv_rows, find
 from slencodings.opinion import Codes
 
 _ORIGIN = ("edwinrobots/bayesian_combination_tutorial2", "f98448e2e9a941463aa92f418eefd1f43bd5a637")
-_VOTES = unchanged(
+_VOTES = pinned(
+    _ORIGIN,
     "all_collected_data/rte.standardized.tsv",
-    github(
-        *_ORIGIN,
-        "all_collected_data/rte.standardized.tsv",
-        515_468,
-        "3187c5de59b9b9c596d490d25b5f5f108090a35cbdd10e81f21e6d1939d6ba79",
-    ),
+    515_468,
+    "3187c5de59b9b9c596d490d25b5f5f108090a35cbdd10e81f21e6d1939d6ba79",
 )
-_PAIRS = unchanged(
-    "rte/rte1.tsv",
-    github(
-        *_ORIGIN,
-        "snow2008_mturk_data_with_orig_files_assembled_201904/rte/rte1.tsv",
-        190_781,
-        "f59dfe1ceac428c63b463b4b6df41341e22e07faac8602aa83c5e7298908a80f",
-    ),
+_PAIRS = pinned(
+    _ORIGIN,
+    "snow2008_mturk_data_with_orig_files_assembled_201904/rte/rte1.tsv",
+    190_781,
+    "f59dfe1ceac428c63b463b4b6df41341e22e07faac8602aa83c5e7298908a80f",
+    name="rte/rte1.tsv",
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from slencodings.annotations import Annotations
 from slencodings.choices import TruthInference, check_word
-from slencodings.datasets.download import File, github, read, unchanged
+from slencodings.datasets.download import File, pinned, read
 from slencodings.datasets.local import coded, csv_rows, find
 from slencodings.opinion import Codes
 
@@ -98,9 +98,9 @@ def truth_inference(
 
 
 def _files(name: TruthInference) -> list[File]:
-    place, *pinned = _FILES[name]
+    place, *pins = _FILES[name]
     kinds = ("label.csv", "truth.csv")
     return [
-        unchanged(f"{name}/{kind}", github(*_ORIGIN, f"{place}/{kind}", *pin))
-        for kind, pin in zip(kinds, pinned, strict=True)
+        pinned(_ORIGIN, f"{place}/{kind}", *pin, name=f"{name}/{kind}")
+        for kind, pin in zip(kinds, pins, strict=True)
     ]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.datasets.download import File, github, read, there, unchanged
+from slencodings.datasets.download import File, github, pinned, read, there
 from slencodings.datasets.local import coded, find
 
 # By sentence, predicate and "factuality", "factual": "value" and "confidence" by annotator.
@@ -22,14 +22,12 @@ _Data: TypeAlias = dict[str, dict[str, dict[str, dict[str, dict[str, dict[str, i
 _Sentence: TypeAlias = tuple[str, list[str]]
 _SUREST = 4
 _ORIGIN = ("decompositional-semantics-initiative/decomp", "973705b0")
-_VOTES = unchanged(
-    "raw/sentence/annotations/factuality.zip",
-    github(
-        *_ORIGIN,
-        "decomp/data/2.0/raw/sentence/annotations/factuality.zip",
-        271_901,
-        "982902da528d398b5bbaf1b37aa9794bfe805e5a587ce5a3250c33e4eba9cbfb",
-    ),
+_VOTES = pinned(
+    _ORIGIN,
+    "decomp/data/2.0/raw/sentence/annotations/factuality.zip",
+    271_901,
+    "982902da528d398b5bbaf1b37aa9794bfe805e5a587ce5a3250c33e4eba9cbfb",
+    name="raw/sentence/annotations/factuality.zip",
 )
 
 

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations, counted
-from slencodings.evaluation.gold import as_truth
 from slencodings.evaluation.learner import Learner, Method, Target
-from slencodings.evaluation.measure import measure, measure_gold
+from slencodings.evaluation.measure import as_truth, measure, measure_gold
 from slencodings.evaluation.methods import methods_for, pooled
 from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets

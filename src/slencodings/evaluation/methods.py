@@ -16,7 +16,7 @@ from slencodings.confidence import calibrate
 from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
 from slencodings.evaluation.predictors import Counts, Model, OneCoin, Reader, Readings
-from slencodings.opinion import Floats, Opinion
+from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
@@ -120,10 +120,16 @@ def _inferred(reader: Reader, found: Aggregate) -> Fitted:
 
 def _with_source(source: Callable[[Learner], Any]) -> Method:
     def method(c: Learner) -> Fitted:
-        mapped = aggregate.as_reliability(source(c))
-        return _sle(c, mapped.reliability, notes=_notes(c.sure, mapped))
+        r, notes = _mapped(c, source)
+        return _sle(c, r, notes=notes)
 
     return method
+
+
+def _mapped(c: Learner, source: Callable[[Learner], Any]) -> tuple[Floats, tuple[str, ...]]:
+    """Reliability of annotators from scores, (M,), and what to tell of that."""
+    mapped = aggregate.as_reliability(source(c))
+    return mapped.reliability, _notes(c.sure, mapped)
 
 
 def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
@@ -138,49 +144,32 @@ def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
     return tuple(text for n, text in notes if n)
 
 
-def _given(c: Learner) -> Fitted:
-    opinion = aggregate.sle(c.sure, base_rate=c.base_rate)
-    return _opinions(opinion, lambda a: _odds(aggregate.certainty(sure(a))), c.base_rate)
-
-
 def _sle(
     c: Learner,
     r: Any,
     *,
+    doubt: Callable[[Annotations], Annotations] = sure,
     smoothing: float = 0.01,
-    keep: bool = False,
     notes: tuple[str, ...] = (),
 ) -> Fitted:
-    """SLE with reliability r, one for all or (M,); `keep` takes stated confidence at its word."""
-
-    def doubt(a: Annotations) -> Annotations:
-        return a if keep else sure(a)
+    """SLE with reliability r: one for all, (M,), or as it came for None; doubt as it is read."""
 
     def weight(a: Annotations) -> Floats:
-        return _odds(aggregate.certainty(doubt(a), reliability=r, smoothing=smoothing))
+        """Pseudo-counts per unit of prior weight; smoothing keeps certainty below 1."""
+        certain = aggregate.certainty(doubt(a), reliability=r, smoothing=smoothing)
+        return certain / (1 - certain)
 
     opinion = aggregate.sle(
         doubt(c.annotations), reliability=r, smoothing=smoothing, base_rate=c.base_rate
     )
-    return _opinions(opinion, weight, c.base_rate, notes)
+    target = Target(opinion.probability, opinion.uncertainty, True, notes=notes)
+    return Fitted(Counts(weight, c.base_rate), False, target)
 
 
 def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
     earned = calibrate(c.annotations)
-    notes: tuple[str, ...] = ()
-    r: Any = 1.0
-    if source is not None:
-        mapped = aggregate.as_reliability(source(c))
-        r, notes = mapped.reliability, _notes(c.sure, mapped)
-
-    def doubt(a: Annotations) -> Annotations:
-        return replace(a, uncertainty=earned(a.confidence))
-
-    def weight(a: Annotations) -> Floats:
-        return _odds(aggregate.certainty(doubt(a), reliability=r))
-
-    opinion = aggregate.sle(doubt(c.annotations), reliability=r, base_rate=c.base_rate)
-    return _opinions(opinion, weight, c.base_rate, notes)
+    r, notes = (1.0, ()) if source is None else _mapped(c, source)
+    return _sle(c, r, doubt=lambda a: replace(a, uncertainty=earned(a.confidence)), notes=notes)
 
 
 def _averaged(c: Learner) -> Fitted:
@@ -195,21 +184,6 @@ def _learned_crowd(c: Learner, *, as_names: bool = False) -> Fitted:
     votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
     target = Target(truth.probability, votes.uncertainty, True, crowd.converged)
     return Fitted(Readings(crowd), False, target)
-
-
-def _opinions(
-    opinion: Opinion,
-    weight: Callable[[Annotations], Floats],
-    base_rate: Floats,
-    notes: tuple[str, ...] = (),
-) -> Fitted:
-    target = Target(opinion.probability, opinion.uncertainty, True, notes=notes)
-    return Fitted(Counts(weight, base_rate), False, target)
-
-
-def _odds(c: Floats) -> Floats:
-    """Pseudo-counts per unit of prior weight; smoothing keeps c below 1."""
-    return c / (1 - c)
 
 
 @dataclass(frozen=True)
@@ -257,8 +231,18 @@ METHODS = (
         _weighted_dawid_skene,
         lambda a: _ids(a) and _doubts(a),
     ),
-    _Row("SLE, given reliability", _given, lambda a: a.reliability is not None, well_known=True),
-    _Row("SLE, stated confidence", lambda c: _sle(c, 1.0, keep=True), _doubts, well_known=True),
+    _Row(
+        "SLE, given reliability",
+        lambda c: _sle(c, None),
+        lambda a: a.reliability is not None,
+        well_known=True,
+    ),
+    _Row(
+        "SLE, stated confidence",
+        lambda c: _sle(c, 1.0, doubt=lambda a: a),
+        _doubts,
+        well_known=True,
+    ),
     _Row("SLE, calibrated confidence", lambda c: _calibrated(c, None), _stated, well_known=True),
     _Row(
         "SLE, kappa and calibrated confidence",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from slencodings.annotations import by_annotators, counted
 from slencodings.evaluation.rows import About, Row
@@ -23,9 +23,7 @@ SPARE = (
     "too sure by",
     "joint, behind the first",
 )
-_GOLD: dict[
-    Literal["accuracy", "macro_f1", "jsd", "nes", "jaccard", "exact_match", "masi"], str
-] = {
+_GOLD = {
     "accuracy": "accuracy",
     "macro_f1": "macro F1",
     "jsd": "JSD",
@@ -55,17 +53,15 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
     """The heads of a table and its cells: what people look at, the rest is in the rows."""
     table = {
         "method": [row["method"] for row in rows],
-        "votes": [number(row["votes"]) + "*" * row["best"] for row in rows],
+        "votes": _column(rows, "votes", "best"),
         "95 % interval": [_between(row["votes_low"], row["votes_high"]) for row in rows],
         "behind the first": [
             "" if row["behind"] == 0 else _between(row["behind_low"], row["behind_high"])
             for row in rows
         ],
-        "direct": [number(row["direct"]) for row in rows],
-        "this annotator": [number(row["own"]) + "*" * row["best_own"] for row in rows],
-        "new pairs": [
-            number(row.get("new_pairs")) + "*" * row.get("best_new_pairs", False) for row in rows
-        ],
+        "direct": _column(rows, "direct"),
+        "this annotator": _column(rows, "own", "best_own"),
+        "new pairs": _column(rows, "new_pairs", "best_new_pairs"),
         "joint votes": [_joint(row) + "*" * row["best_joint"] for row in rows],
         "joint, behind the first": [
             _between(row["joint_behind_low"], row["joint_behind_high"])
@@ -73,22 +69,25 @@ def columns(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
             else ""
             for row in rows
         ],
-        "Brier": [number(row["brier"]) for row in rows],
-        "agreement": [number(row["agreement"]) for row in rows],
-        "ranked score": [number(row["ranked"]) for row in rows],
-        "steps off": [number(row["steps"]) for row in rows],
-        "to be moved": [number(row["wasserstein"]) for row in rows],
-        "uncertainty": [number(row["uncertainty"]) for row in rows],
+        "Brier": _column(rows, "brier"),
+        "agreement": _column(rows, "agreement"),
+        "ranked score": _column(rows, "ranked"),
+        "steps off": _column(rows, "steps"),
+        "to be moved": _column(rows, "wasserstein"),
+        "uncertainty": _column(rows, "uncertainty"),
         "seconds": [number(row["seconds"], 2) for row in rows],
-        "log-loss of truth": [
-            number(row.get("truth")) + "*" * row.get("best_truth", False) for row in rows
-        ],
-        "too sure by": [number(row.get("too_sure")) for row in rows],
-        "steps from truth": [number(row.get("truth_steps")) for row in rows],
-        **{head: [number(row.get(name)) for row in rows] for name, head in _GOLD.items()},
+        "log-loss of truth": _column(rows, "truth", "best_truth"),
+        "too sure by": _column(rows, "too_sure"),
+        "steps from truth": _column(rows, "truth_steps"),
+        **{head: _column(rows, name) for name, head in _GOLD.items()},
     }
     shown = {head: cells for head, cells in table.items() if any(cells) or head not in _IF_ANY}
     return list(shown), [list(cells) for cells in zip(*shown.values(), strict=True)]
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str, best: str = "") -> list[str]:
+    """A score of all rows, with a star behind what is best for sure; nothing where it is none."""
+    return [number(row.get(name)) + "*" * row.get(best, False) for row in rows]
 
 
 def lessons(rows: list[Row]) -> list[str]:

@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from slencodings import __version__
-from slencodings.files import store as kept_evidence
 from slencodings.files.forms import about_crowd, lay_out
-from slencodings.files.job import Job, check_finite, choose_job, read_job
-from slencodings.files.scan import Relation
-from slencodings.files.store import Store, check_additive, open_store
+from slencodings.files.job import Job, Weighing, check_finite, choose_job, read_job
+from slencodings.files.scan import Relation, read_chosen
+from slencodings.files.store import batches, settings, sums
+from slencodings.files.store.opening import open_store
+from slencodings.files.store.value import Store
 from slencodings.files.write import STORED, writing
 from slencodings.tables.fuse import About, add_rows
+from slencodings.tables.roles import Reading
 
 
 def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
@@ -24,22 +26,25 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
     again, and cannot be changed.
     """
     reading, fusing, source = job.reading, job.fusing, job.source
-    check_additive(fusing, reading)
+    settings.check_additive(fusing, reading)
     known = open_store(job.connection, path)
-    weighing = kept_evidence.weighing_of(known, reading, fusing, job.say)
+    weighing = settings.weighing_of(known, reading, fusing, job.say)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
-    given = read_job(job, weighing, choose_job(job, weighing), known)
+    crowd, found = read_chosen(job.connection, choose_job(job, weighing), job.say)
+    if known is not None:
+        found = _as_before(known, weighing, source.name, crowd, found)
+    given = read_job(job, weighing, crowd, found)
     rows, found = given.rows, given.reading
-    by_annotator = kept_evidence.check_annotators(known, by_annotator, found, source.name)
-    batch = kept_evidence.describe_batch(source.name, given.crowd, found)
+    by_annotator = settings.check_annotators(known, by_annotator, found, source.name)
+    batch = batches.describe_batch(source.name, given.crowd, found)
     batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
     if known is not None and not again:
-        kept_evidence.check_new(known, batch, path)
-    apart = kept_evidence.by_annotator(rows) if by_annotator else rows
+        batches.check_new(known, batch, path)
+    apart = sums.by_annotator(rows) if by_annotator else rows
     new, smoothing = add_rows(apart, replace(fusing, reading="votes"))
     scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
-    store = kept_evidence.with_batch(
+    store = batches.with_batch(
         known,
         batch,
         rows,
@@ -49,8 +54,8 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
         by_annotator=by_annotator,
     )
     job.step("adding", rows.counts["rows"], "rows")
-    old = None if known is None else kept_evidence.read_sums(job.connection, path, known)
-    total = kept_evidence.add(job.connection, old, new, source.name, store)
+    old = None if known is None else sums.read_sums(job.connection, path, known)
+    total = sums.add(job.connection, old, new, source.name, store)
     about = store.about()
     job.step("writing", None, "")
     with ExitStack() as both:  # Neither takes its place before both are there.
@@ -63,13 +68,26 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
     return about
 
 
+def _as_before(
+    known: Store, weighing: Weighing, name: str, crowd: Relation, reading: Reading
+) -> Reading:
+    """The reading of a batch as that of those before it, which it must be like."""
+    batches.check_roles(known, reading, name)
+    if reading.confidence_scale is None and isinstance(reading.confidence, str):
+        reading = replace(reading, confidence_scale=known.confidence_scale)
+    if weighing.crowd is not None:
+        return reading
+    labels = batches.known_labels(known, crowd, reading.label, reading.labels)
+    return replace(reading, labels=labels)
+
+
 def fuse_store(job: Job, path: Path) -> About:
     """Write the opinions of all that is in a store."""
     name, reading = job.source.name, job.reading
-    check_additive(job.fusing, reading)
+    settings.check_additive(job.fusing, reading)
     known = open_store(job.connection, path)
     assert known is not None, "it was recognised before"
-    kept_evidence.weighing_of(known, reading, job.fusing, job.say)
+    settings.weighing_of(known, reading, job.fusing, job.say)
     for role, spec in {**reading.columns, "labels": reading.labels}.items():
         if spec is not None:
             raise ValueError(
@@ -78,8 +96,8 @@ def fuse_store(job: Job, path: Path) -> About:
             )
     job.say("read", f"{name}: {known.in_words()}")
     job.step("fusing", None, "")
-    sums = kept_evidence.read_sums(job.connection, path, known)
-    opinions, about = _fuse_sums(job, sums, known, name)
+    total = sums.read_sums(job.connection, path, known)
+    opinions, about = _fuse_sums(job, total, known, name)
     with writing(job.connection, opinions, job.target, job.writer, about) as count:
         about["written"] = count
     return about
@@ -89,7 +107,7 @@ def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Rela
     """The opinions of all that is in a store, and how they were made."""
     smoothing = store.smoothing if store.crowd is None else None
     check_finite(job, smoothing)
-    rows = kept_evidence.as_rows(total, store)
+    rows = sums.as_rows(total, store)
     opinions, about = lay_out(rows, replace(job.fusing, smoothing=smoothing))
     about |= {"version": __version__, "source": name, "batches": store.batches}
     about |= {"rows": sum(batch["rows"] for batch in store.batches)}

@@ -111,19 +111,15 @@ def read_crowd(
             with plain_errors(found, asked.format):
                 table = scan(connection, found, asked.format)
                 when = find_time(table.names) if time is True else time or None
-                used = [*(name.strip() for name in (gold or "").split(",")), gold or "", *show]
-                used += [(scored or "").partition("=")[0].strip(), group or "", when or ""]
-                used += sources or [TOKENS]
+                used = _used(gold, scored, [*show, group, when, *(sources or [TOKENS])])
                 chosen = choose(
                     connection, found, asked, learned=learned, used=used, say=say, step=step
                 )
                 rows, reading = read_chosen(connection, chosen, say)
                 step("checking", None, "")
                 told = list(sources or [])
-                stated = reading.confidence if sources is not None else None
-                if isinstance(stated, str) and lacks_some(rows, stated, str(reading.label)):
+                if sources is not None and (stated := _stated_by_some(rows, reading, say)):
                     told.insert(0, stated)
-                    say("note", f"{stated!r} is not of all annotations, so it weighs none of them")
                     reading = replace(reading, confidence=None)
                 rows = _complete(rows, reading, say)
                 a = read_annotations(rows, reading)
@@ -132,8 +128,8 @@ def read_crowd(
             tell_missing(unlabelled, a.labels.tolist(), say)
             more = Columns(table, asked.item, reading, a, say)
             # A reader of exports says which label a yes or no is about.
-            several = QUESTION in found.known
-            sets, questions = sets_of_questions(more) if several else (None, None)
+            asks = QUESTION in found.known
+            sets, questions = sets_of_questions(more) if asks else (None, None)
             return Crowd(
                 a,
                 truth=None if gold is None else read_gold(connection, folder, more, gold),
@@ -147,6 +143,21 @@ def read_crowd(
             )
 
         return watch(connection, work, progress)
+
+
+def _used(gold: str | None, scored: str | None, others: Sequence[str | None]) -> list[str]:
+    """The columns that are read for something else than what annotators said."""
+    names = [gold, *(gold or "").split(","), (scored or "").partition("=")[0], *others]
+    return [text for name in names if name is not None for text in (name, name.strip())]
+
+
+def _stated_by_some(rows: Relation, reading: Reading, say: Say) -> str | None:
+    """The column of confidence if only some said how sure they were."""
+    stated = reading.confidence
+    if not isinstance(stated, str) or not lacks_some(rows, stated, str(reading.label)):
+        return None
+    say("note", f"{stated!r} is not of all annotations, so it weighs none of them")
+    return stated
 
 
 def _tell(a: Annotations, reading: Reading, name: str, say: Say) -> None:

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files.forms import how_written
-from slencodings.files.in_place import fuse_in_place
+from slencodings.files.in_place import fuse_in_place, refuse_calibrated
+from slencodings.files.job import choose_weighing
 from slencodings.files.places import check_target
-from slencodings.files.weigh import choose_weighing
 from slencodings.files.write import disk_errors, literal, quote, workspace, writing
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing
@@ -63,12 +63,7 @@ def encode_table(
             "into_table='opinions'."
         )
     writer = "" if target is None else check_target(target, [], style=csv_style)
-    if reading.confidence_scale == "calibrated":
-        raise ValueError(
-            "confidence scales are learned in memory, not by a database; `calibrated` came. Name "
-            "the ends, confidence_scale=(1, 5), or leave it out: then its worth is learned with "
-            "that of annotators."
-        )
+    refuse_calibrated(reading, "in memory, not by a database")
     weighing = choose_weighing(reading, fusing, say)
     with connected(address) as database, _plain_errors(database), _one_moment(database):
         source = _open(database, table)

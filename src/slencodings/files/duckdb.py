@@ -6,7 +6,7 @@ import ctypes
 import json
 import threading
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,11 +16,12 @@ import duckdb
 
 from slencodings.choices import Format, TableFormat
 from slencodings.files.heads import OTHER_ENCODING, common_format
-from slencodings.files.locate import Connection, Source
+from slencodings.files.locate import Connection, Source, converted, locate
 from slencodings.files.readable import unpacked
-from slencodings.files.scan import Step
-from slencodings.files.write import is_of_disk
-from slencodings.progress import Progress
+from slencodings.files.scan import Step, Table, scan
+from slencodings.files.write import disk_errors, is_of_disk, workspace
+from slencodings.progress import Progress, Say
+from slencodings.tables.roles import Reading
 
 T = TypeVar("T")
 # Errors of DuckDB that no file can cause.
@@ -60,6 +61,17 @@ def watch(connection: Connection, work: Callable[[Step], T], progress: Progress)
                 wait([future], timeout=0.05)
             raise
         return future.result()
+
+
+@contextmanager
+def opened(
+    source: str | Sequence[str], reading: Reading, say: Say = lambda what, text: None
+) -> Generator[tuple[str, Table]]:
+    """Files as one table, and what people call them, for as long as it is read."""
+    with disk_errors(), workspace() as (connection, folder):
+        found = converted(locate(connection, source, folder), reading, folder, say)
+        with plain_errors(found, reading.format):
+            yield found.name, scan(connection, found, reading.format)
 
 
 @contextmanager

@@ -20,17 +20,24 @@ import numpy as np
 from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
+from slencodings.files import one_pass
 from slencodings.files.adding import add_to_store, fuse_store
 from slencodings.files.bucket import ADDRESS, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, how_written, lay_out, note_open
-from slencodings.files.job import Also, Input, Job, check_finite, choose_job, read_job
-from slencodings.files.locate import locate, read_tool
-from slencodings.files.one_pass import fuse_in_one_pass
+from slencodings.files.job import (
+    Also,
+    Input,
+    Job,
+    check_finite,
+    choose_job,
+    choose_weighing,
+    read_job,
+)
+from slencodings.files.locate import Source, locate, read_tool
 from slencodings.files.places import Places, check_places
-from slencodings.files.scan import Relation, Step
-from slencodings.files.store import alone
-from slencodings.files.weigh import choose_weighing
+from slencodings.files.scan import Relation, Step, read_chosen
+from slencodings.files.store.opening import alone
 from slencodings.files.write import disk_errors, workspace, writing, writing_parts
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
@@ -142,7 +149,7 @@ def _hand_over(new: Path, target: str) -> None:
 
 def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
-    fusing, source = job.fusing, job.source
+    fusing, source, large = job.fusing, job.source, _are_large(job.source)
     weighing = choose_weighing(job.reading, fusing, job.say)
     check_finite(job, fusing.smoothing)
     if save_crowd is not None and not weighing.learns:
@@ -151,10 +158,11 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
             "Leave one of them out."
         )
     chosen = choose_job(job, weighing)
-    if fused := fuse_in_one_pass(job, weighing, chosen):
+    if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
         reading, (rows, opinions, about) = chosen.reading, fused
     else:
-        given = read_job(job, weighing, chosen)
+        crowd, reading = read_chosen(job.connection, chosen, job.say)
+        given = read_job(job, weighing, crowd, reading)
         reading, rows = given.reading, given.rows
         if job.also is None:
             opinions, about = lay_out(rows, fusing)
@@ -180,6 +188,12 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
     with writing(*place, in_order=in_order) as count:
         about["written"] = count
     return about
+
+
+def _are_large(source: Source) -> bool:
+    """Whether files may have so many rows that one pass pays: a row has four bytes or more."""
+    sizes = (Path(file).stat().st_size for file in source.files)
+    return source.local and sum(sizes) >= 4 * one_pass.LEAST_ROWS
 
 
 def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]:

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import counted
-from slencodings.files.duckdb import plain_errors
-from slencodings.files.locate import converted, locate
+from slencodings.files.duckdb import opened
 from slencodings.files.readable import check_unpacked
-from slencodings.files.scan import scan, typed
-from slencodings.files.write import workspace
+from slencodings.files.scan import typed
 from slencodings.tables.roles import Reading, find_columns
 
 # Of n items, (n, D) or (n, ...).
@@ -133,29 +131,23 @@ def _from_arrays(path: Path) -> tuple[list[Any], Features]:
 def _from_table(
     source: str, item: str | None, text: str | None, embed: Embed
 ) -> tuple[list[Any], Features]:
-    with workspace() as (connection, folder):
-        found = locate(connection, source, folder)
-        found = converted(found, Reading(), folder, lambda what, text: None)
-        with plain_errors(found):
-            table = scan(connection, found)
-            names = table.names
-            column = item or find_columns(names).get("item")
-            wrong = [c for c in (column, text) if c is not None and c not in names]
-            if column is None or wrong:
-                raise ValueError(
-                    f"no column of {found.name} is called "
-                    f"{wrong[0] if wrong else 'like an item'!r}; "
-                    f"the columns are {', '.join(map(repr, names[:20]))}. "
-                    "Name it: feature_item='COLUMN', text='COLUMN'."
-                )
-            inputs = [text] if text else [name for name in names if name != column]
-            if not inputs:
-                raise ValueError(
-                    f"{found.name} has no columns but {column!r}; features are needed."
-                )
-            numbers = [] if text else inputs
-            relation = typed(table.pick([column, *inputs], numbers), numbers)
-            arrays = relation.fetchnumpy()
+    with opened(source, Reading()) as (called, table):
+        names = table.names
+        column = item or find_columns(names).get("item")
+        wrong = [c for c in (column, text) if c is not None and c not in names]
+        if column is None or wrong:
+            raise ValueError(
+                f"no column of {called} is called "
+                f"{wrong[0] if wrong else 'like an item'!r}; "
+                f"the columns are {', '.join(map(repr, names[:20]))}. "
+                "Name it: feature_item='COLUMN', text='COLUMN'."
+            )
+        inputs = [text] if text else [name for name in names if name != column]
+        if not inputs:
+            raise ValueError(f"{called} has no columns but {column!r}; features are needed.")
+        numbers = [] if text else inputs
+        relation = typed(table.pick([column, *inputs], numbers), numbers)
+        arrays = relation.fetchnumpy()
     rows = np.asarray(arrays[column]).tolist()
     if text:
         return rows, embed([str(words) for words in np.ma.filled(arrays[text], "").tolist()])

@@ -8,7 +8,9 @@ from typing import Any
 
 from slencodings.annotations import counted, some
 from slencodings.files.scan import Relation
-from slencodings.files.store import Store, alone, open_store, read_sums
+from slencodings.files.store.opening import alone, open_store
+from slencodings.files.store.sums import read_sums
+from slencodings.files.store.value import Store
 from slencodings.files.write import STORED, disk_errors, literal, workspace, writing
 from slencodings.progress import Say
 from slencodings.tables.roles import nearest

@@ -18,8 +18,8 @@ from slencodings.tables.fuse import About, Fusing, describe, fuse_rows
 from slencodings.trust.stored import crowd_to_dict
 
 if TYPE_CHECKING:
+    from slencodings.files.job import Weighing
     from slencodings.files.scan import Relation
-    from slencodings.files.weigh import Weighing
     from slencodings.opinion import Opinion
     from slencodings.progress import Say
     from slencodings.tables.roles import Reading
@@ -157,13 +157,13 @@ def carry(opinions: Relation, crowd: Relation, reading: Reading, say: Say) -> Re
 
 def note_open(opinions: Relation, rows: int, say: Say) -> None:
     """Tell how many items have next to no evidence."""
-    from slencodings.files.write import quote
-
     if "uncertainty" not in opinions.columns or rows > MOST_ROWS:
         return
-    item = quote(opinions.columns[0])
-    found = opinions.aggregate(f"count(DISTINCT {item}) FILTER (uncertainty > {OPEN})")
-    if n := found.fetchall()[0][0]:
+    from duckdb import ColumnExpression
+
+    item = ColumnExpression(opinions.columns[0])
+    found = opinions.filter(f"uncertainty > {OPEN}").select(item).distinct()
+    if n := len(found):
         items = counted(n, "item")
         say("note", f"{items} with next to no evidence: uncertainty above {OPEN:g}")
 

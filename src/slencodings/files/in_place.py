@@ -8,8 +8,7 @@ from typing import Any
 
 from slencodings import __version__
 from slencodings.files.forms import about_rows, usual_form
-from slencodings.files.job import tell
-from slencodings.files.weigh import Weighing
+from slencodings.files.job import Weighing, tell
 from slencodings.progress import Say
 from slencodings.tables.checks import Check, check_now
 from slencodings.tables.columns import typed_labels
@@ -18,6 +17,16 @@ from slencodings.tables.fuse import Fusing, fuse_rows
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import Rows, read_rows
 from slencodings.trust.learn_from_table import learn_from_table
+
+
+def refuse_calibrated(reading: Reading, where: str) -> None:
+    """Refuse to learn a scale of confidence elsewhere than `where` that is done."""
+    if reading.confidence_scale == "calibrated":
+        raise ValueError(
+            f"confidence scales are learned {where}; `calibrated` came. Name the ends, "
+            "confidence_scale=(1, 5), or leave it out: then its worth is learned with that of "
+            "annotators."
+        )
 
 
 def fuse_in_place(

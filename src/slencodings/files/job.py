@@ -1,27 +1,30 @@
-"""What is to be done with files of annotations; what of them is read, learned and told for it."""
+"""What is to be done with files of annotations: how they are weighed, and what is read and told.
+
+They are weighed as stated, or by a crowd that is stored or learned.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
+from duckdb import ColumnExpression, ConstantExpression
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly, some
-from slencodings.files import store as kept_evidence
 from slencodings.files.locate import Connection, Source
-from slencodings.files.scan import Chosen, Relation, Step, choose, quote, read_chosen
-from slencodings.files.store import Store
-from slencodings.files.weigh import Weighing
+from slencodings.files.scan import Chosen, Relation, Step, choose, quote
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
-from slencodings.tables.rows import Rows, note_repeated, read_rows
+from slencodings.tables.rows import Rows, count_repeated, read_rows
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
+from slencodings.trust.stored import load_crowd
 
 
 class Known(NamedTuple):
@@ -65,6 +68,57 @@ class Input(NamedTuple):
     rows: Rows
 
 
+class Weighing(NamedTuple):
+    """Whether to learn a crowd, or the one that was stored; neither where it is as stated."""
+
+    how: str
+    learns: bool
+    crowd: Crowd | None
+
+
+def only_stated(reading: Reading, fusing: Fusing) -> list[str]:
+    """What was asked for that only annotations weighed as stated have, by parameter."""
+    scale, operator = reading.confidence_scale, fusing.operator
+    asked = {
+        "reliability": reading.reliability is not None,
+        "uncertainty": _is_number(reading.uncertainty),
+        "confidence_scale": scale == "calibrated" or callable(scale),
+        "smoothing": fusing.smoothing is not None,
+        "operator": operator != "cumulative",
+        "base_rate": reading.base_rate is not None or fusing.base_rate is not None,
+    }
+    return [name for name, came in asked.items() if came]
+
+
+def choose_weighing(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How to weigh: as was asked; learned if nothing was, but for what only the stated has."""
+    needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
+    if weigh is None and needs_stated:
+        weigh = "stated"
+        option = "--" + needs_stated[0].replace("_", "-")
+        say("note", f"{option} is of annotations weighed as stated, so nothing is learned")
+    elif weigh not in (None, "stated") and needs_stated:
+        raise ValueError(
+            f"what annotations are worth is learned; `{needs_stated[0]}` came with "
+            f"weigh={weigh!r}. Leave one of them out, or pass weigh='stated'."
+        )
+    weigh = weigh or "learned"
+    if weigh == "stated" and fusing.reading == "truth":
+        raise ValueError(
+            "what is true is a question to a learned crowd, and annotations are weighed as stated; "
+            "reading='truth' came. Pass weigh='learned', or leave it out."
+        )
+    if weigh in ("stated", "learned"):
+        return Weighing(weigh, weigh == "learned", None)
+    return Weighing(weigh, learns=False, crowd=load_crowd(weigh))
+
+
+def _is_number(spec: Any) -> bool:
+    with suppress(TypeError, ValueError):
+        return bool(float(spec) == float(spec))
+    return False
+
+
 def choose_job(job: Job, weighing: Weighing) -> Chosen:
     """The columns of files that play a role."""
     learned = weighing.how != "stated"
@@ -73,21 +127,10 @@ def choose_job(job: Job, weighing: Weighing) -> Chosen:
     )
 
 
-def read_job(job: Job, weighing: Weighing, chosen: Chosen, known: Store | None = None) -> Input:
-    """Read files and look at their values, and tell what was read and what of it may surprise.
-
-    They must be like what is in a store, if that is known.
-    """
+def read_job(job: Job, weighing: Weighing, crowd: Relation, reading: Reading) -> Input:
+    """Look at the values of files, and tell what was read and what of it may surprise."""
     source, say, stored = job.source, job.say, weighing.crowd
-    crowd, reading = read_chosen(job.connection, chosen, say)
     job.step("checking", None, "")
-    if known is not None:
-        kept_evidence.check_roles(known, reading, source.name)
-        if reading.confidence_scale is None and isinstance(reading.confidence, str):
-            reading = replace(reading, confidence_scale=known.confidence_scale)
-        if stored is None:
-            labels = kept_evidence.known_labels(known, crowd, reading.label, reading.labels)
-            reading = replace(reading, labels=labels)
     if reading.confidence_scale is not None:
         reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
     if weighing.learns:
@@ -95,10 +138,12 @@ def read_job(job: Job, weighing: Weighing, chosen: Chosen, known: Store | None =
     elif stored is not None and reading.annotator is not None:
         _note_new(crowd, reading.annotator, stored, weighing.how, say)
     rows = read_rows(crowd, reading, crowd=stored)
+    all_kept = reading.duplicates == "all" and reading.annotator is not None
+    repeated = count_repeated(rows) if all_kept else None
     note_lost(crowd, reading, stated=stored is None, say=say)
     tell(rows, source.name, len(source.files), say)
-    if reading.duplicates == "all" and reading.annotator is not None:
-        rows = note_repeated(rows, say)
+    if repeated is not None:
+        rows = tell_repeated(rows, *repeated, say)
     return Input(crowd, reading, rows)
 
 
@@ -153,20 +198,24 @@ def note_lost(crowd: Relation, reading: Reading, *, stated: bool, say: Say) -> N
 
     `stated` : whether confidence is taken at its word.
     """
-    labelled = f"{quote(columns_of(reading.label)[0])} IS NOT NULL"
-    numbers = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
-    absent = [f"({quote(n)} IS NULL OR isnan({quote(n)}::DOUBLE))" for n in numbers]
-    needed = numbers
-    if reading.annotator is not None:
-        absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*numbers, "annotator"]
-    if reading.missing == "drop" and absent:
-        lost = _count(crowd, f"{labelled} AND ({' OR '.join(absent)})")
-        if lost:
-            rows = counted(lost, "row")
-            say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
+    labelled = crowd.filter(ColumnExpression(columns_of(reading.label)[0]).isnotnull())
+    if reading.missing == "drop":
+        _note_dropped(labelled, reading, say)
     if stated and (end := end_of_scale(reading)):
         column, value, shown = end
-        note_end(_count(crowd, f"{labelled} AND {quote(column)} = {value!r}"), shown, say)
+        at_end = labelled.filter(ColumnExpression(column) == ConstantExpression(value))
+        note_end(_count(at_end), shown, say)
+
+
+def _note_dropped(labelled: Relation, reading: Reading, say: Say) -> None:
+    """Tell how many annotations lack what they must have."""
+    needed = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
+    absent = [f"({quote(n)} IS NULL OR isnan({quote(n)}::DOUBLE))" for n in needed]
+    if reading.annotator is not None:
+        absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*needed, "annotator"]
+    if absent and (lost := _count(labelled.filter(" OR ".join(absent)))):
+        rows = counted(lost, "row")
+        say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
 
 
 def note_end(n: int, shown: str, say: Say) -> None:
@@ -175,8 +224,8 @@ def note_end(n: int, shown: str, say: Say) -> None:
         say("note", f"{counted(n, 'annotation')} at {shown}, which counts for nothing")
 
 
-def _count(crowd: Relation, condition: str) -> int:
-    return crowd.aggregate(f"count_if({condition})").fetchall()[0][0]
+def _count(rows: Relation) -> int:
+    return rows.aggregate("count(*)").fetchall()[0][0]
 
 
 def end_of_scale(reading: Reading) -> tuple[str, float, str] | None:
@@ -210,6 +259,21 @@ def tell_missing(n: int, labels: Sequence[Any], say: Say) -> None:
         if str(label).casefold() in ("nan", "null", "<na>"):
             none = f"{label!r} is taken for a label; if it means none, leave such cells empty"
             say("note", none)
+
+
+def tell_repeated(rows: Rows, found: int, parts: int, say: Say) -> Rows:
+    """Tell how many rows repeat an earlier pair, as found in one of so many parts."""
+    found *= parts
+    if found:
+        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
+        say(
+            "note",
+            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
+            "--duplicates average|first|last|error changes that",
+        )
+    counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
+    return rows._replace(counts=counts)
 
 
 def check_finite(job: Job, smoothing: float | None) -> None:

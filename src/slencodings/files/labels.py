@@ -134,9 +134,8 @@ def _types(relation: Relation) -> list[tuple[str, Any]]:
 
 
 def _count_answers(relation: Relation, label: str) -> Answers:
-    found = relation.project(f"CAST({quote(label)} AS VARCHAR) AS value").filter(
-        "value IS NOT NULL"
-    )
+    text = duckdb.ColumnExpression(label).cast("VARCHAR").alias("value")
+    found = relation.select(text).filter("value IS NOT NULL")
     counted = found.aggregate("value, count(*) AS n", "value").order("n DESC, value")
     rows = counted.limit(MOST_VALUES + 1).fetchall()
     return Answers([value for value, _ in rows], [n for _, n in rows])

@@ -22,11 +22,10 @@ import narwhals as nw
 
 from slencodings.files.forms import MOST_WIDE_LABELS, lay_out, usual_form
 from slencodings.files.heads import HEAD, head_of
-from slencodings.files.job import Job, end_of_scale, note_end, tell
+from slencodings.files.job import Job, Weighing, end_of_scale, note_end, tell, tell_repeated
 from slencodings.files.labels import Answers, are_plain, judge_answers, may_number_rows
 from slencodings.files.locate import Connection
 from slencodings.files.scan import FOUND, Chosen, Relation, quote
-from slencodings.files.weigh import Weighing
 from slencodings.files.write import in_any_order, literal
 from slencodings.tables.checks import Flaw, any_of
 from slencodings.tables.columns import natural
@@ -37,7 +36,6 @@ from slencodings.tables.rows import (
     Rows,
     parts_counted,
     read_rows,
-    tell_repeated,
 )
 from slencodings.tables.sums import certain, worth
 
@@ -223,7 +221,7 @@ class _Tally:
             sound += f" WHEN {at_end} THEN CAST(error('{AT_END}') AS DOUBLE)"
         sound = f"CASE {sound} ELSE {RELIABILITY} END"
         if ANNOTATOR in marked.columns:
-            # A part of the items, as in `note_repeated`.
+            # A part of the items, as in `count_repeated`.
             one_part = f"hash({ITEM}) & {self.parts - 1} = 0" if self.parts > 1 else "true"
             more[_WHO] = f"if({one_part} AND {first} IS NOT NULL, {ANNOTATOR}, NULL)"
         self.columns = list(more)

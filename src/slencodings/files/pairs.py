@@ -9,12 +9,10 @@ import numpy as np
 from slencodings.aggregate import bradley_terry
 from slencodings.annotations import by_annotators, counted
 from slencodings.choices import CsvStyle
-from slencodings.files.duckdb import plain_errors
-from slencodings.files.locate import converted, locate
+from slencodings.files.duckdb import opened
 from slencodings.files.places import check_rows_target
 from slencodings.files.preferences import preference_rows, score_rows
-from slencodings.files.scan import scan
-from slencodings.files.write import disk_errors, workspace, write_rows
+from slencodings.files.write import write_rows
 from slencodings.kinds.pairs import Pairs
 from slencodings.progress import Say
 from slencodings.tables.pairs import pairs_from_table
@@ -34,39 +32,22 @@ def read_pairs(
             f"won; {len(columns)} came. Such as pairwise='left,right,winner'."
         )
     _refuse_others(reading)
-    left, right, winner = columns
-    with disk_errors(), workspace() as (connection, folder):
-        found = locate(connection, source, folder)
-        found = converted(found, reading, folder, say)
-        with plain_errors(found, reading.format):
-            table = scan(connection, found, reading.format)
-            others = [name for name in table.names if name not in columns]
-            usual = find_columns(others)
-            prompt = next((name for name in others if name.lower() in _PROMPTS), None)
-            item = reading.item or prompt or usual.get("item")
-            judge = reading.annotator or usual.get("annotator")
-            roles = {
-                "left": left,
-                "right": right,
-                "winner": winner,
-                "annotator": judge,
-                "item": item,
-            }
-            played = {role: name for role, name in roles.items() if name is not None}
-            say("columns", ", ".join(f"{role} = {name}" for role, name in played.items()))
-            present = [name for name in played.values() if name in table.names]
-            pairs = pairs_from_table(
-                table.pick(present),
-                left=left,
-                right=right,
-                winner=winner,
-                annotator=judge,
-                item=item,
-            )
+    with opened(source, reading, say) as (called, table):
+        others = [name for name in table.names if name not in columns]
+        usual = find_columns(others)
+        prompt = next((name for name in others if name.lower() in _PROMPTS), None)
+        item = reading.item or prompt or usual.get("item")
+        judge = reading.annotator or usual.get("annotator")
+        ends = dict(zip(("left", "right", "winner"), columns, strict=True))
+        roles = {**ends, "annotator": judge, "item": item}
+        played = {role: name for role, name in roles.items() if name is not None}
+        say("columns", ", ".join(f"{role} = {name}" for role, name in played.items()))
+        present = [name for name in played.values() if name in table.names]
+        pairs = pairs_from_table(table.pick(present), **ends, annotator=judge, item=item)
     a = pairs.annotations
     judges = by_annotators(len(a.annotators) if a.named else None)
     judgments, options = counted(len(a.item), "judgment"), counted(len(pairs.options), "option")
-    say("read", f"{found.name}: {judgments} of {options}{judges}")
+    say("read", f"{called}: {judgments} of {options}{judges}")
     return pairs
 
 

@@ -181,7 +181,7 @@ class Table(NamedTuple):
         """
         names = list(dict.fromkeys(names))
         common_types(self.schemas, names)
-        picked = (part.project(", ".join(map(quote, names))) for part in self.parts)
+        picked = (part.select(*map(duckdb.ColumnExpression, names)) for part in self.parts)
         relation = reduce(lambda rows, part: rows.union(part), picked)
         return from_json(relation, numbers, texts) if self.format in LINES else relation
 
@@ -256,12 +256,12 @@ def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str
 
     A temporary one: others are packed to last, and written once more at the end.
     """
-    columns = ", ".join(map(quote, relation.columns))
     numbers = [name for name in _texts(relation) if name in numbers]
     if numbers:
         # Nearly always all are numbers or missing, and then this takes a third less.
-        plain = ", ".join(f"CAST({quote(name)} AS DOUBLE) AS {quote(name)}" for name in numbers)
-        _rows = relation.project(f"* REPLACE ({plain})")
+        columns = {name: duckdb.ColumnExpression(name) for name in relation.columns}
+        plain = {name: columns[name].cast("DOUBLE").alias(name) for name in numbers}
+        _rows = relation.select(*(columns | plain).values())
         with suppress(duckdb.ConversionException, duckdb.InvalidInputException):
             connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
             return connection.table("crowd")
@@ -273,7 +273,7 @@ def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str
         connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
         words = " OR ".join(map(_is_word, others))
         if not connection.execute(f"SELECT bool_or({words}) FROM crowd").fetchall()[0][0]:
-            return connection.table("crowd").project(columns)
+            return connection.table("crowd").select(*columns.values())
     # Which words, and in which row, is told of the text.
     connection.execute("CREATE OR REPLACE TEMP TABLE crowd AS FROM relation")
     return connection.table("crowd")

@@ -11,10 +11,14 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any
+
+import narwhals as nw
 
 from slencodings.annotations import counted, some
 from slencodings.files.forms import how_written
@@ -27,15 +31,17 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
-from slencodings.files.in_place import fuse_in_place
-from slencodings.files.spark_checks import Later
-from slencodings.files.weigh import choose_weighing
+from slencodings.files.in_place import fuse_in_place, refuse_calibrated
+from slencodings.files.job import choose_weighing
 from slencodings.progress import Say
+from slencodings.tables.checks import Flaw, any_of, refuse_flaws
+from slencodings.tables.engines import Frame
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
+_FLAWED, _UNLABELLED = "sle_flawed", "sle_unlabelled"
 
 
 def encode_files(
@@ -60,12 +66,7 @@ def encode_files(
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
     writer = _writer(target)
-    if reading.confidence_scale == "calibrated":
-        raise ValueError(
-            "confidence scales are learned in the memory of one machine, not by Spark; "
-            "`calibrated` came. Name the ends, confidence_scale=(1, 5), or leave it out: then its "
-            "worth is learned with that of annotators."
-        )
+    refuse_calibrated(reading, "in the memory of one machine, not by Spark")
     weighing = choose_weighing(reading, fusing, say)
     sources = [source] if isinstance(source, str) else list(source)
     with session(master) as spark, _watched(spark, patience, target):
@@ -81,7 +82,7 @@ def encode_files(
         table, plain = without_dots(table, found)
         name, about = some(sources, str), {"source": sources, "files": len(files)}
         names: Any = {"name": name, "source": about, "named": found}
-        later = Later(table)
+        later = _Later(table)
         rows, frame, describe = fuse_in_place(
             table, plain, fusing, weighing, **names, check=later.check, say=say
         )
@@ -93,6 +94,40 @@ def encode_files(
         about = write(spark, frame.to_native(), target, writer, checked)
     say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
     return about
+
+
+@dataclass
+class _Later:
+    """A check of a table whose rows Spark goes through but once, to fuse them."""
+
+    table: Any
+    seen: Any = field(init=False)
+    recount: Callable[[], dict[str, int]] = field(init=False)
+
+    def check(self, frame: Frame, flaws: list[Flaw], first: str) -> tuple[Frame, dict[str, int]]:
+        """The rows, which are counted wherever they are first used; as `checks.Check`."""
+        sql: Any = import_module("pyspark.sql")
+        self.seen = sql.Observation()
+        self.recount = lambda: refuse_flaws(frame, flaws, first)
+        marked = frame.with_columns(
+            any_of(flaws).cast(nw.Int64).alias(_FLAWED),
+            nw.col(first).is_null().cast(nw.Int64).alias(_UNLABELLED),
+        ).to_native()
+        count, add, one = sql.functions.count, sql.functions.sum, sql.functions.lit(1)
+        counted = [count(one).alias("rows"), *(add(c).alias(c) for c in (_FLAWED, _UNLABELLED))]
+        observed = nw.from_native(marked.observe(self.seen, *counted))
+        return observed.drop(_FLAWED, _UNLABELLED), {}
+
+    def counts(self) -> dict[str, int]:
+        """What was counted; an error that shows the first flaw if there are any.
+
+        Who takes over from a worker that is lost counts its rows again. Then, and where something
+        is wrong, all are gone through once more.
+        """
+        found, rows = self.seen.get, self.table.count()
+        if rows == 0 or found.get("rows") != rows or found.get(_FLAWED):
+            return self.recount()
+        return {"rows": rows, "unlabelled": int(found.get(_UNLABELLED) or 0)}
 
 
 def _writer(target: str) -> str:

@@ -236,12 +236,8 @@ def replacing_folder(path: Path) -> Generator[Path]:
 
     What is there already must be an empty folder.
     """
-
-    def make(prefix: str, suffix: str, folder: Path) -> str:
-        return tempfile.mkdtemp(suffix, prefix, folder)
-
     name, path = str(path), path.resolve()
-    beside = _owned(f".{path.name}.slencodings-", path.suffix, path.parent, make)
+    beside = _owned(f".{path.name}.slencodings-", path.suffix, path.parent, tempfile.mkdtemp)
     with disk_errors(name), beside as new:
         yield new
         for file in [file for file in new.rglob("*") if file.is_file()]:
@@ -256,41 +252,38 @@ def replacing_folder(path: Path) -> Generator[Path]:
 @contextmanager
 def scratch_file(target: Path) -> Generator[Path]:
     """A new file beside a target, to fill and to rename."""
-
-    def make(prefix: str, suffix: str, folder: Path) -> str:
-        handle, name = tempfile.mkstemp(suffix, prefix, folder)
-        os.close(handle)
-        return name
-
     # That of other targets is left alone: machines that share a disk may not share its locks.
-    with _owned(f".{target.name}.slencodings-", target.suffix, target.parent, make) as path:
+    with _owned(f".{target.name}.slencodings-", target.suffix, target.parent, _new_file) as path:
         yield path
 
 
 @contextmanager
 def scratch_folder() -> Generator[Path]:
     """A new folder in the one for what is temporary, which TMPDIR names."""
-
-    def make(prefix: str, suffix: str, folder: Path) -> str:
-        return tempfile.mkdtemp(suffix, prefix, folder)
-
-    machine = re.sub(r"\W", "-", platform.node())
-    with _owned(f"slencodings-{machine}-", "", Path(tempfile.gettempdir()), make) as path:
+    machine, folder = re.sub(r"\W", "-", platform.node()), Path(tempfile.gettempdir())
+    with _owned(f"slencodings-{machine}-", "", folder, tempfile.mkdtemp) as path:
         yield path
+
+
+def _new_file(suffix: str, prefix: str, folder: str) -> str:
+    """As `tempfile.mkdtemp` makes a folder."""
+    handle, name = tempfile.mkstemp(suffix, prefix, folder)
+    os.close(handle)
+    return name
 
 
 @contextmanager
 def _owned(
-    prefix: str, suffix: str, folder: Path, make: Callable[[str, str, Path], str]
+    prefix: str, suffix: str, folder: Path, make: Callable[[str, str, str], str]
 ) -> Generator[Path]:
     alike = re.compile(re.escape(prefix) + "[a-z0-9_]{8}" + re.escape(suffix))
     with suppress(OSError):  # A folder may be for writing only.
         for path in [path for path in folder.iterdir() if alike.fullmatch(path.name)]:
             _remove_if_dead(path)
-    path = Path(make(prefix, suffix, folder))
+    path = Path(make(suffix, prefix, str(folder)))
     while (lock := _lock(path, wait=True)) is None and not path.exists():
         # Another run took it for dead before it was locked.
-        path = Path(make(prefix, suffix, folder))
+        path = Path(make(suffix, prefix, str(folder)))
     try:
         yield path
     finally:

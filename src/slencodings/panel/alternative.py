@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, leave_one_out, sums_by
+from slencodings.annotations import Annotations, leave_one_out, some, sums_by
 from slencodings.choices import Alignment, check_word
 from slencodings.opinion import Codes, Floats
 
@@ -139,8 +139,7 @@ def _place(a: Annotations, judge: Any) -> int:
     names = a.annotators.tolist()
     if judge not in names:
         raise ValueError(
-            f"`judge` must be one of the annotators; {judge!r} came. "
-            f"They are {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}."
+            f"`judge` must be one of the annotators; {judge!r} came. They are {some(names)}."
         )
     return names.index(judge)
 

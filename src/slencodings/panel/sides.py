@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, some
 
 
 def choose_people(
@@ -60,7 +60,7 @@ def _matching(parameter: str, patterns: Iterable[Any], names: Sequence[str]) -> 
         if not any(named):
             raise ValueError(
                 f"`{parameter}` must name annotators; nobody is called {pattern!r}. "
-                f"They are {', '.join(map(repr, names[:10]))}{', ...' * (len(names) > 10)}."
+                f"They are {some(names)}."
             )
         mask |= named
     return mask

@@ -16,10 +16,10 @@ from slencodings.report.pieces import (
     page_header,
     page_sections,
     table,
+    to_item,
 )
 from slencodings.report.sections_at_a_glance import at_a_glance
 from slencodings.report.sections_of_labels import labels
-from slencodings.report.sections_of_next import what_next
 from slencodings.report.sections_of_people import annotators
 from slencodings.report.summary import Summary
 
@@ -56,7 +56,7 @@ def page_footer(pictures: list[str]) -> Markup:
 
 def sections(found: Summary, drawn: set[str]) -> Markup:
     """All sections, with places for the charts that are drawn."""
-    made = (at_a_glance, _items, annotators, labels, _compared, what_next, _made)
+    made = (at_a_glance, _items, annotators, labels, _compared, _next, _made)
     return page_sections(NAMES, (section(found, drawn) for section in made))
 
 
@@ -144,6 +144,53 @@ def _compared(found: Summary, drawn: set[str]) -> list[Any]:
         notes(compared["notes"] + impossible),
         tag("p", tag("code", "sle compare"), f" {_MORE_ENCODINGS}", class_="note"),
     ]
+
+
+def _next(found: Summary, drawn: set[str]) -> list[Any]:
+    """What to annotate and by whom, and what to decide."""
+    todo, items, why = found["next"], found["items"], found["crowd"]["why"]
+    rows = items["rows"]
+    parts: list[Any] = [tag("p", " ".join(todo["plan"]))]
+    if todo["few"]:
+        heads = ["Item", "Why"] + ["Ask any of"] * todo["named"]
+        cells = [
+            [to_item(items, row["row"]), rows[row["row"]]["reason"]]
+            + [", ".join(row["ask"]) or "somebody new"] * todo["named"]
+            for row in todo["few"]
+        ]
+        parts += [
+            tag("h3", "Annotate these next"),
+            tag(
+                "p",
+                f"{_of(len(cells), why['few'])} with too few opinions, those first where more "
+                "are expected to mend most labels. Nobody is asked twice about an item, and nobody "
+                "at chance. Collect a part, make this page again, go on.",
+            ),
+            table(heads, cells),
+        ]
+    if todo["conflict"]:
+        cells = [
+            [to_item(items, row["row"]), f"{row['conflict']:.2f}", rows[row["row"]]["reason"]]
+            for row in todo["conflict"]
+        ]
+        parts += [
+            tag("h3", "Decide these"),
+            tag(
+                "p",
+                f"{_of(len(cells), why['conflict'])} in conflict, the sharpest first. Read them "
+                "together: is the item unclear, or the guideline?",
+            ),
+            table(["Item", "Conflict", "Why"], cells),
+        ]
+    if not todo["few"] and not todo["conflict"]:
+        parts.append(tag("p", "Nothing is open: every item is settled."))
+    plan = tag("code", "sle triage --budget N")
+    parts.append(tag("p", plan, " plans for a budget and lists every item.", class_="note"))
+    return parts
+
+
+def _of(listed: int, total: int) -> str:
+    return counted(total, "item") if listed == total else f"{listed:,} of {total:,} items"
 
 
 def _made(found: Summary, drawn: set[str]) -> list[Any]:

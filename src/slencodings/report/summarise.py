@@ -13,7 +13,7 @@ from slencodings import metrics
 from slencodings.aggregate import krippendorff_alpha
 from slencodings.annotations import Annotations
 from slencodings.annotators.intervals import interval
-from slencodings.evaluation.gold import as_truth
+from slencodings.evaluation.measure import as_truth
 from slencodings.evaluation.predicted import log_loss
 from slencodings.evaluation.sets import check_sets
 from slencodings.opinion import Floats

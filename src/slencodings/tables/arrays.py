@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, shared_base_rate
+from slencodings.annotations import Annotations, as_names, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.tables.codes import at_its_word, read_codes
@@ -90,8 +90,9 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         return read_annotations(table, replace(reading, duplicates="all")).averaged()
     if (plain := read_codes(table, reading)) is not None:
         return plain
-    scale, annotator = reading.confidence_scale, reading.annotator
-    as_stated = replace(reading, confidence_scale=unchanged) if scale is None else reading
+    as_stated, annotator = reading, reading.annotator
+    if reading.confidence_scale is None:
+        as_stated = replace(reading, confidence_scale=unchanged)
     rows = read_rows(_in_memory(table), as_stated, ordered=True)
     frame, items = _coded(rows.frame, ITEM, "sle_i")
     spoken = frame.filter(~nw.col(rows.answer).is_null())
@@ -103,39 +104,36 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         spoken = look_up(spoken, LABEL, place, "sle_y")
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
     codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
-    sorted_rows = _in_order(spoken.select(ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY))
-    if any(np.isnan(sorted_rows[c].astype(float)).any() for c in ("sle_i", y[0])):
-        raise ValueError(
-            "a lazy table must give the same rows each time it is read; this one does not, as a "
-            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
-        )
+    columns = [ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY]
+    sorted_rows = _in_order(spoken.select(*columns), found=("sle_i", y[0]))
     who = np.zeros(len(sorted_rows[ROW]), dtype=np.intp)
     if annotator is not None:
         who, annotators = _with_nobody(sorted_rows["sle_m"].astype(float), annotators)
-    u, stated = sorted_rows[UNCERTAINTY].astype(float), None
-    if reading.confidence is not None:
-        stated = _trusted(sorted_rows[STATED].astype(float), scale)
-        if scale is None:
-            u = at_its_word(stated)
-    said = np.stack([sorted_rows[c] for c in y], axis=-1)
-    said = said if rows.soft else said[:, 0].astype(np.intp)
+    u, stated = _doubt(sorted_rows, reading)
     return Annotations(
         item=sorted_rows["sle_i"].astype(np.intp),
         annotator=who,
-        y=said,
+        y=np.stack([sorted_rows[c] for c in y], axis=-1)
+        if rows.soft
+        else sorted_rows["sle_y"].astype(np.intp),
         uncertainty=u,
         items=items,
         annotators=annotators,
-        labels=_names(rows.labels),
+        labels=as_names(rows.labels),
         stated=stated,
         reliability=None if reading.reliability is None else sorted_rows[RELIABILITY].astype(float),
         ordered=reading.ordered,
     )
 
 
-def _in_order(frame: Frame) -> dict[str, NDArray[Any]]:
-    """All of a frame as arrays, in the order of its rows."""
+def _in_order(frame: Frame, found: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """All of a frame as arrays, in the order of its rows; codes must have been `found` for all."""
     arrays = to_arrays(frame)
+    if any(np.isnan(arrays[code].astype(float)).any() for code in found):
+        raise ValueError(
+            "a lazy table must give the same rows each time it is read; this one does not, as a "
+            "random sample would. Keep its rows first: relation.to_arrow_table(), frame.collect()."
+        )
     order = np.argsort(arrays[ROW])
     return {name: values[order] for name, values in arrays.items()}
 
@@ -147,13 +145,18 @@ def _with_nobody(codes: Floats, names: Any) -> tuple[Codes, Any]:
     return who, np.asarray([*names, None], dtype=object) if (who == nobody).any() else names
 
 
-def _trusted(stated: NDArray[np.float64], scale: Any) -> NDArray[np.float64]:
-    """Stated confidence; what is missing is trusted, so the surest there is."""
+def _doubt(arrays: Mapping[str, NDArray[Any]], reading: Reading) -> tuple[Floats, Floats | None]:
+    """Uncertainty and stated confidence; what is missing is trusted, so the surest there is."""
+    scale, u = reading.confidence_scale, arrays[UNCERTAINTY].astype(float)
+    if reading.confidence is None:
+        return u, None
+    stated = arrays[STATED].astype(float)
     if scale is None or callable(scale):
         surest = np.fmax.reduce(stated, initial=-np.inf)
     else:
         surest = float(scale[1])
-    return np.where(np.isnan(stated), surest, stated)
+    stated = np.where(np.isnan(stated), surest, stated)
+    return at_its_word(stated) if scale is None else u, stated
 
 
 def _in_memory(table: Any) -> Any:
@@ -177,10 +180,6 @@ def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:
     arrays = to_arrays(coded)
     names = arrays[column][np.argsort(arrays[code])]
     return frame.join(coded, on=column, how="left"), names
-
-
-def _names(labels: list[Any]) -> Any:
-    return np.asarray(labels, dtype=object if isinstance(labels[0], str) else None)
 
 
 def dense(table: Any, *, item: str = "item", base_rate: Any = None) -> tuple[Any, Any, Opinion]:

@@ -20,14 +20,7 @@ from slencodings.tables.roles import Reading
 
 # Probabilities written with six digits still count as summing to one.
 _ROUNDING = 1e-5
-
-
-def _both(x: nw.Expr, y: nw.Expr) -> nw.Expr:
-    return x & y
-
-
-def _either(x: nw.Expr, y: nw.Expr) -> nw.Expr:
-    return x | y
+_both, _either = nw.Expr.__and__, nw.Expr.__or__
 
 
 class Flaw(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, as_names
 from slencodings.opinion import Codes, Floats
 from slencodings.tables import columns as col
 from slencodings.tables.engines import as_column, unmasked
@@ -140,12 +140,11 @@ def _label_codes(column: Any, given: Sequence[Any] | None) -> _Coded | None:
     labels = sorted(found, key=col.natural(found)) if given is None else list(given)
     if len(labels) < 2 or (given is not None and not _are_all(labels, found)):
         return None
-    kind = object if isinstance(found[0], str) else None
     if labels == found:
-        return y, np.asarray(found, dtype=kind)
+        return y, as_names(found)
     place = {label: k for k, label in enumerate(labels)}
     codes = np.asarray([*(place[label] for label in found), -1], dtype=np.intp)
-    return codes[y], np.asarray(labels, dtype=kind)
+    return codes[y], as_names(labels)
 
 
 def _are_all(labels: list[Any], found: list[Any]) -> bool:

@@ -25,7 +25,6 @@ from slencodings.tables.engines import (
     ROW,
     STATED,
     Frame,
-    distinct,
     fold,
     is_missing,
     kind_of,
@@ -270,7 +269,7 @@ def check_count(labels: Sequence[Any], rows: int | None = None, named: str = "la
 
 def found_labels(frame: Frame, label: Any, rows: int | None) -> list[Any]:
     """The labels that occur, in their order."""
-    values = small(distinct(frame.select(LABEL)))[LABEL]
+    values = small(frame.group_by(LABEL).agg(nw.len().alias("sle_n")))[LABEL]
     found = [v for v in values if v is not None and v == v]
     if not found:
         where = "all rows" if rows is None else counted(rows, "row")

@@ -6,7 +6,7 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -293,15 +293,15 @@ def _without_duplicates(frame: Frame, answered: list[str], duplicates: Duplicate
     return _silenced(frame, answered, other).drop("sle_labelled", "sle_kept")
 
 
-def note_repeated(rows: Rows, say: Callable[[str, str], None]) -> Rows:
-    """Count and tell which rows of a DuckDB table repeat an earlier pair, and keep them all.
+def count_repeated(rows: Rows) -> tuple[int, int]:
+    """How many rows of a DuckDB table repeat an earlier pair, in one of how many parts.
 
     Of many rows they are counted on some of the items, chosen by a hash.
     """
     frame, parts = rows.frame, parts_counted(rows.counts["rows"])
     if parts > 1:
         frame = nw.from_native(frame.to_native().filter(f"hash({ITEM}) & {parts - 1} = 0"))
-    return tell_repeated(rows, _more_than_once(_repeated(frame, rows.answer)), parts, say)
+    return _more_than_once(_repeated(frame, rows.answer)), parts
 
 
 def parts_counted(n: int) -> int:
@@ -312,21 +312,6 @@ def parts_counted(n: int) -> int:
     if n <= MOST_ROWS_TO_COUNT_DUPLICATES:
         return 1
     return 1 << math.ceil(math.log2(n / ENOUGH_ROWS_TO_COUNT))
-
-
-def tell_repeated(rows: Rows, found: int, parts: int, say: Callable[[str, str], None]) -> Rows:
-    """Tell how many rows repeat an earlier pair, as found in one of so many parts."""
-    found *= parts
-    if found:
-        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
-        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
-        say(
-            "note",
-            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
-            "--duplicates average|first|last|error changes that",
-        )
-    counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
-    return rows._replace(counts=counts)
 
 
 def _repeated(frame: Frame, first: str) -> Frame:

@@ -24,7 +24,7 @@ from slencodings.torch import saving
 from slencodings.torch.losses import LEARNED
 from slencodings.torch.network import Network, build, load_weights, losses_of
 from slencodings.torch.rounds import Rounds, learn_in_rounds
-from slencodings.torch.targets import in_order, read_target
+from slencodings.torch.targets import Target, in_order, read_target
 from slencodings.torch.training import Checkpoint, Plan, check_plan, train
 
 # PyTorch's random numbers, whose functions it gives no types.
@@ -173,7 +173,19 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
             items=items,
             gold=gold,
         )
-        x, values = x[target.rows], tuple(torch.tensor(v) for v in target.values)
+        self.classes_ = target.labels
+        self.network_, self.history_ = self._train(x[target.rows], target, plan, seed)
+        names = names if target.items is None else target.items
+        self.text_encoder_: str | None = None
+        self.questions_: list[str] | None = None
+        self.seen_ = saving.name_hashes([] if names is None else names.tolist())
+        return self
+
+    def _train(
+        self, x: Tensor, target: Target, plan: Plan, seed: int
+    ) -> tuple[Network, list[dict[str, float]]]:
+        """A network that has learned the target of rows x, from a checkpoint on if there is one."""
+        values = tuple(torch.tensor(v) for v in target.values)
         votes = None if target.votes is None else torch.tensor(target.votes)
         losses = losses_of(self.objective, self.prior_weight, self.normalize)
         file, start, training = self.checkpoint, None, None
@@ -205,12 +217,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
             history = train(
                 network, losses, x, values, plan, votes=votes, start=start, after_epoch=after_epoch
             )
-        self.classes_, self.network_, self.history_ = target.labels, network, history
-        names = names if target.items is None else target.items
-        self.text_encoder_: str | None = None
-        self.questions_: list[str] | None = None
-        self.seen_ = saving.name_hashes([] if names is None else names.tolist())
-        return self
+        return network, history
 
     def has_seen(self, items: Any) -> NDArray[np.bool_]:
         """Which of these items, by name, it was trained on, (n,): scores on them say little."""

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 from slencodings.aggregate import sle
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, some
 from slencodings.choices import Objective
 from slencodings.opinion import Codes, Floats, Opinion, as_floats, check, encode, smooth
 from slencodings.tables.arrays import dense
@@ -272,10 +272,9 @@ def _codes(values: Any, names: Any, what: str, known: str = "labels") -> Codes:
     values = np.asarray(values).tolist()
     new = [value for value in values if value not in place]
     if new:
-        some = ", ".join(map(repr, list(place)[:10])) + ", ..." * (len(place) > 10)
         raise ValueError(
-            f"{what} must be among the {len(place)} {known} ({some}); {len(new)} of {len(values)} "
-            f"are not, first {new[0]!r}."
+            f"{what} must be among the {len(place)} {known} ({some(list(place))}); {len(new)} of "
+            f"{len(values)} are not, first {new[0]!r}."
         )
     return np.asarray([place[value] for value in values], dtype=np.intp)
 

@@ -68,8 +68,7 @@ def _score(row: Object, where: str, left_out: Counter[str], item: str | None) ->
     judge = _judge(row, told, question, where)
     time = moment(row.get("timestamp"))
     yield Answer(where, question, name, judge, (label,), time=time)
-    if not is_nothing(told.get("confidence")):
-        yield from sureness({"confidence": told["confidence"]}, where, name, judge)
+    yield from sureness({"confidence": told.get("confidence")}, where, name, judge)
 
 
 def _value(row: Object) -> Json:

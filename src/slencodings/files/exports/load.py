@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from slencodings.files.beside import tells_about_others
-from slencodings.files.readable import Gzipped, check_unpacked
+from slencodings.files.readable import check_unpacked, unpacked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
     name: str
     folder: str
-    open: Callable[[], IO[bytes] | gzip.GzipFile]
+    open: Callable[[], IO[bytes]]
     path: Path | None = None
 
 
@@ -64,7 +64,7 @@ def parts(path: Path) -> list[Part]:
     if path.is_dir():
         files = [p for p in sorted(path.rglob("*")) if p.suffix in ENDINGS]
         files = [p for p in files if not tells_about_others(p.name)]
-        found = [Part(p.name, p.parent.name, _opener(p), p) for p in files]
+        found = [Part(p.name, p.parent.name, partial(unpacked, p), p) for p in files]
     elif not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     elif (members := _members(path)) is not None:
@@ -74,7 +74,7 @@ def parts(path: Path) -> list[Part]:
             for name, p in inside.items()
         ]
     else:
-        return [Part(path.name, "", _opener(path), path)]
+        return [Part(path.name, "", partial(unpacked, path), path)]
     if not found:
         raise ValueError(f"{path.name} must hold files of JSON, JSONL or CSV; none is in it.")
     # Potato keeps the same answers in several files of each annotator's folder.
@@ -83,12 +83,6 @@ def parts(path: Path) -> list[Part]:
         found = [part for part in found if part.folder == "samples"] or found
     named = next((n for n in POTATO_FILES if any(part.name == n for part in found)), None)
     return [part for part in found if named in (None, part.name)]
-
-
-def _opener(path: Path) -> Callable[[], IO[bytes] | gzip.GzipFile]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return partial(Gzipped, path) if packed else partial(path.open, "rb")
 
 
 def _members(path: Path) -> list[str] | None:

@@ -65,8 +65,7 @@ def _annotation(
     told: Object = metadata if isinstance(metadata, dict) else {}
     judge = _judge(row, told, question, where)
     yield Answer(where, question, name, judge, (label,))
-    if not is_nothing(told.get("confidence")):
-        yield from sureness({"confidence": told["confidence"]}, where, name, judge)
+    yield from sureness({"confidence": told.get("confidence")}, where, name, judge)
 
 
 def _judge(row: Object, metadata: Object, question: str, where: str) -> Name:

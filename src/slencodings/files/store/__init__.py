@@ -17,28 +17,3 @@ Sums do not know who said what: an annotator who says the same in two batches is
 store may be begun with the sums of each annotator, in a column of that name: then it is larger, and
 annotators can be forgotten.
 """
-
-from slencodings.files.store.batches import check_new, check_roles, describe_batch, with_batch
-from slencodings.files.store.labels import known_labels
-from slencodings.files.store.opening import alone, open_store
-from slencodings.files.store.settings import check_additive, check_annotators, weighing_of
-from slencodings.files.store.sums import add, as_rows, by_annotator, read_sums
-from slencodings.files.store.value import Store
-
-__all__ = [
-    "Store",
-    "add",
-    "alone",
-    "as_rows",
-    "by_annotator",
-    "check_additive",
-    "check_annotators",
-    "check_new",
-    "check_roles",
-    "describe_batch",
-    "known_labels",
-    "open_store",
-    "read_sums",
-    "weighing_of",
-    "with_batch",
-]

@@ -14,7 +14,7 @@ import duckdb
 from slencodings import __version__
 from slencodings.files.duckdb import brief
 from slencodings.files.locate import Connection, metadata
-from slencodings.files.store.labels import KINDS, kind_of
+from slencodings.files.store.batches import KINDS, kind_of
 from slencodings.files.store.sums import read_sums
 from slencodings.files.store.value import BY_ANNOTATOR, KIND, Store
 from slencodings.trust.stored import crowd_from_dict

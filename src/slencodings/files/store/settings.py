@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from slencodings.files.job import Weighing, choose_weighing
 from slencodings.files.store.value import Store
-from slencodings.files.weigh import Weighing, choose_weighing
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import Reading
