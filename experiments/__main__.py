@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
     used = _verb(verbs, "uses", run_uses, "what opinions are for, on digits and texts")
     used.add_argument("--seeds", type=_count, default=uses.SEEDS, help=f"usually {uses.SEEDS}")
-    settings = (*uses.USUAL, *uses.TEXTS, *uses.OTHERS)
+    settings = (*uses.USUAL, *uses.CROWDS, *uses.OTHERS)
     used.add_argument("--settings", nargs="+", choices=settings, help=", ".join(settings))
     helped = _verb(verbs, "rounds", run_rounds, "networks that help to say what is true")
     helped.add_argument("--dataset", nargs="+", choices=rounds.CUTS, metavar="NAME")

@@ -128,7 +128,7 @@ def load(
     data = some(data, splits)
     if dataset.startswith("cifar10s"):
         network = partial(resnet32a, augment=augment)
-        return data._replace(X=_scaled(data.X), network=network)
+        return data._replace(X=scaled(data.X), network=network)
     return encoded(data, dataset, texts.load_encoder(), layers, CACHE)
 
 
@@ -263,7 +263,7 @@ def _images(dataset: str) -> Data:
     return Data(images, everything, labels, [(train, test)], tested, nn.Identity, IMAGE_NETWORK)
 
 
-def _scaled(images: NDArray[np.uint8]) -> NDArray[np.float32]:
+def scaled(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Images (N, 3, 32, 32), each channel centred and scaled as the 50,000 train images are."""
     mean, deviation = np.asarray(
         [(0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)], dtype=np.float32

@@ -219,7 +219,7 @@ WAYS = {"probability": "1 - max P", "noise": "noise", "information": "informatio
 
 def all_of_uses(rows: pl.DataFrame) -> dict[str, Table]:
     """What networks are good for; and doubt and coverage by how much there is to learn from."""
-    of_texts = {f"uses {name}": uses_table(rows, (name,)) for name in uses.TEXTS}
+    of_texts = {f"uses {name}": uses_table(rows, (name,)) for name in uses.CROWDS}
     return {name: table for name, table in of_texts.items() if table[1]} | {
         "uses": uses_table(rows),
         "ways": ways_table(rows),

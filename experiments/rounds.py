@@ -7,6 +7,7 @@ plan, and says what is true of them (*right targets*) and of items that it has n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ CUTS = {
     "mre": (1, 2, 3),
     "convabuse": (1, 2, 3),
     "uds": (1, 2),
+    "cifar10s": (1,),
 }
 _ROUNDS = 4
 _EM_STEPS = 10
@@ -51,10 +53,10 @@ class Plan(NamedTuple):
     learning_rate: float
 
 
-# The digits' is that of benchmarks/bench_learning.py; texts have smaller steps, as they have more
-# features. Neither was tuned here.
+# The digits' is that of benchmarks/bench_learning.py; texts and images have smaller steps, as they
+# have more features. Neither was tuned here.
 PLANS = {"digits": Plan(20, 0.01), "confused": Plan(20, 0.01)}
-PLANS |= dict.fromkeys(sets.TEXTS, Plan(20, 3e-3))
+PLANS |= dict.fromkeys([*sets.TEXTS, "cifar10s"], Plan(20, 3e-3))
 
 
 class Problem(NamedTuple):
@@ -100,7 +102,7 @@ def rows(experiment: str, setting: str, annotations: str, method: str, seed: int
         "method": method,
         "seed": seed,
     }
-    made = {"digits": digits, "confused": confused}
+    made = {"digits": digits, "confused": confused, "cifar10s": images}
     problem = made[setting](seed) if setting in made else sentences(setting, seed)
     for metric, value in scores(problem, int(annotations), method, seed, PLANS[setting]).items():
         yield about | {"metric": metric, "value": value}
@@ -216,6 +218,16 @@ def confused(seed: int) -> Problem:
     crowd = Annotations(item, who, label, np.zeros(len(item)), *names)
     order = rng.permutation(len(gold))
     return Problem(X, crowd, gold, order[:1000], order[1000:])
+
+
+def images(seed: int) -> Problem:
+    """The 1,000 annotated images of CIFAR-10S, pixel by pixel, and what each held most probable."""
+    crowd, pictures = datasets.cifar10s(), datasets.cifar10_images()
+    said = replace(crowd.annotations, y=crowd.annotations.y.argmax(axis=1))
+    X = sets.scaled(pictures.test_images[crowd.X]).reshape(len(crowd.X), -1)
+    gold = pictures.test_labels[crowd.X].astype(np.intp)
+    order = np.random.default_rng(seed).permutation(len(X))
+    return Problem(X, said, gold, order[:800], order[800:])
 
 
 def sentences(name: str, seed: int) -> Problem:

@@ -1,4 +1,4 @@
-"""What are opinions for? Networks on digits and texts: votes, errors, strange inputs, and doubt.
+"""What are opinions for? Networks on digits, texts and images: votes, errors, strange inputs.
 
 Every network is the same and is trained by the same plan; only target and loss differ. A network
 that predicts opinions says how unsure it is by u; five networks say it by how far they differ; one
@@ -15,8 +15,9 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from experiments.data import scaled
 from experiments.guesses import Floats, Guess, information, scores, scores_of_strange, together
-from experiments.rounds import PLANS, Plan, cut, sentence_features, sentences
+from experiments.rounds import PLANS, Plan, cut, images, sentence_features, sentences
 from experiments.rows import Job, Row
 from slencodings import Annotations, Opinion, aggregate, datasets, smooth
 from slencodings.torch import SLEClassifier
@@ -68,15 +69,16 @@ OTHERS = (
     *(f"{n} items" for n in ITEMS if n != USUAL_ITEMS),
     *(f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS),
 )
-# Crowds on texts, and the one whose texts are strange to a network that has learned from them.
-TEXTS = {"mre": "rte", "rte": "mre", "convabuse": "rte"}
+# Crowds of people, and the one whose items are strange to a network that has learned from them;
+# what is read of UDS, the state of a predicate, nothing else has.
+CROWDS = {"mre": "rte", "rte": "mre", "convabuse": "rte", "uds": None, "cifar10s": "digits"}
 
 
 def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]:
     """All methods as usual, without two digits, and on texts; doubting ones with fewer and more."""
     return [
         {"experiment": "uses", "setting": name, "method": method, "seed": seed}
-        for names, methods in (((*USUAL, *TEXTS), METHODS), (OTHERS, DOUBTING))
+        for names, methods in (((*USUAL, *CROWDS), METHODS), (OTHERS, DOUBTING))
         for seed in range(seeds)
         for name in names
         for method in methods
@@ -87,14 +89,14 @@ def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]
 def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]:
     """Learn from some items and score what is said of others."""
     torch.set_num_threads(1)
-    case = texts(setting, seed) if setting in TEXTS else digits(setting, seed)
+    case = people(setting, seed) if setting in CROWDS else digits(setting, seed)
     guess = learn(method, case.X, case.taught, case.new, seed, case.plan)
     result: dict[str, float] = {}
     if case.gold is not None:
         result |= scores(guess.first(len(case.gold)), case.asked, case.gold)
     if case.strange is not None:
         result |= scores_of_strange(guess, case.strange)
-    if method == "SLE as stated" and case.gold is not None and setting not in TEXTS:
+    if method == "SLE as stated" and case.gold is not None and setting not in CROWDS:
         # Doubt is learned from what people state of items: is it foreseen of new ones?
         stated = aggregate.sle(case.asked, smoothing=_SMOOTHING).uncertainty
         result["doubt foreseen"] = float(spearmanr(guess.doubt, stated).statistic)
@@ -132,12 +134,12 @@ def digits(setting: str, seed: int) -> Case:
     return Case(X[train], taught, X[test], asked, gold, other, PLANS["digits"])
 
 
-def texts(name: str, seed: int) -> Case:
-    """A crowd on texts, seen by an encoder that is not trained, and as many texts of another.
+def people(name: str, seed: int) -> Case:
+    """A crowd on texts, seen by an encoder that is not trained, or on images; and others' items.
 
     Where no expert was asked, what most said is right, if it is one label.
     """
-    X, said, gold, train, test = sentences(name, seed)
+    X, said, gold, train, test = images(seed) if name == "cifar10s" else sentences(name, seed)
     asked = said.of_items(test)
     votes = asked.sums()
     if not np.any(gold >= 0):
@@ -145,11 +147,20 @@ def texts(name: str, seed: int) -> Case:
         label = np.where(most.sum(axis=1) == 1, votes.argmax(axis=1), -1)
     else:
         label = gold[test]
-    other, *_ = sentence_features(TEXTS[name])
-    other = np.random.default_rng(seed).permutation(other)[: len(test)]
-    strange = np.arange(len(test) + len(other)) >= len(test)
-    new = np.concatenate([X[test], other])
+    new, strange = X[test], None
+    if (source := CROWDS[name]) is not None:
+        other = _drawn() if source == "digits" else sentence_features(source)[0]
+        other = np.random.default_rng(seed).permutation(other)[: len(test)]
+        strange = np.arange(len(test) + len(other)) >= len(test)
+        new = np.concatenate([new, other])
     return Case(X[train], said.of_items(train), new, asked, label, strange, PLANS[name])
+
+
+def _drawn() -> NDArray[np.float32]:
+    """Handwritten digits of 8 x 8 pixels as images of 32 x 32 in three colours."""
+    pixels = datasets.digits_crowd(rng=0).X.reshape(-1, 8, 8)
+    grey = np.kron(pixels / pixels.max(), np.ones((4, 4))) * 255
+    return scaled(np.repeat(grey[..., None], 3, axis=-1).astype(np.uint8)).reshape(len(grey), -1)
 
 
 def learn(

@@ -14,6 +14,7 @@ from slencodings import Opinion, aggregate, check, datasets, from_table
 from slencodings.annotations import Annotations
 from slencodings.torch import SLEClassifier, learn_in_rounds
 from slencodings.trust import learn_crowd, truth_with_source
+from slencodings.trust.source import as_sure_as_votes
 
 __all__ = ["one_thread"]
 
@@ -111,6 +112,30 @@ def test_people_are_taken_at_their_word_where_nobody_else_says_that_they_err():
     p = found.truth.probability[:100]
     asked = crowd.rows(crowd.item < 100)
     np.testing.assert_allclose(found.vote_losses(asked), -np.log(p[asked.item, asked.y]), rtol=1e-9)
+
+
+def test_what_is_wrong_with_a_source_that_is_too_sure_is_not_held_against_people():
+    crowd, truth = one_vote_each(N=800, K=10, M=50, right=0.85)
+    rng = np.random.default_rng(3)
+    guess = np.where(rng.random(800) < 0.35, truth, rng.integers(0, 10, 800))
+    source = np.where(guess[:, None] == np.arange(10), 0.9, 0.1 / 9)
+    # That they err explains its mistakes as well as that it does.
+    fooled = truth_with_source(crowd, source)
+    votes = np.mean(crowd.y == truth)
+    assert np.mean(fooled.truth.probability.argmax(axis=1) == truth) < votes - 0.2
+    found = truth_with_source(crowd, as_sure_as_votes(crowd, source))
+    assert not found.fused
+    assert np.mean(found.truth.probability.argmax(axis=1) == truth) == votes > 0.8
+
+
+def test_a_source_is_flattened_to_be_as_sure_as_votes_are_and_left_alone_if_it_is():
+    crowd, truth = one_vote_each(right=1.0)
+    source = seen(truth, right=0.7)
+    assert as_sure_as_votes(crowd, source) is source
+    sharper = source**4 / np.sum(source**4, axis=1, keepdims=True)
+    np.testing.assert_allclose(as_sure_as_votes(crowd, sharper), source)
+    soft = replace(crowd, y=np.eye(3)[crowd.y])
+    np.testing.assert_allclose(as_sure_as_votes(soft, sharper), source)
 
 
 def test_votes_are_predicted_from_another_source_as_it_is():

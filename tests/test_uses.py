@@ -10,7 +10,7 @@ from fitting import crowd_of, one_thread, rows
 
 from experiments import guesses, network_tables, rounds, tables, uses
 from experiments.rows import FOLDER, read
-from slencodings import metrics
+from slencodings import datasets, metrics
 from slencodings.evaluation import coverage
 
 __all__ = ["one_thread"]
@@ -92,7 +92,7 @@ def test_texts_of_another_crowd_are_strange(gold, monkeypatch):
     }
     for module in (rounds, uses):
         monkeypatch.setattr(module, "sentence_features", vectors.__getitem__)
-    case = uses.texts("convabuse", 0)
+    case = uses.people("convabuse", 0)
     assert len(case.X) == 48
     assert case.strange is not None
     assert case.strange.tolist() == [False] * 12 + [True] * 5
@@ -109,6 +109,33 @@ def test_texts_of_another_crowd_are_strange(gold, monkeypatch):
     }
     assert found >= ways | {"votes", "coverage of 90 %"}
     assert "doubt foreseen" not in found
+
+
+def test_what_is_read_of_predicates_has_nothing_strange_beside_it(monkeypatch):
+    X, y, crowd = problem()
+    monkeypatch.setattr(rounds, "sentence_features", {"uds": (X, crowd, y)}.__getitem__)
+    case = uses.people("uds", 0)
+    assert case.strange is None
+    assert len(case.new) == 12
+
+
+def test_images_are_learned_from_by_what_each_held_most_probable_and_digits_are_strange():
+    try:
+        crowd = datasets.cifar10s()
+    except FileNotFoundError:
+        pytest.skip("CIFAR-10S is not here")
+    case = uses.people("cifar10s", 0)
+    assert case.X.shape == (800, 32 * 32 * 3)
+    assert case.strange is not None
+    assert case.strange.tolist() == [False] * 200 + [True] * 200
+    assert case.gold is not None
+    right = case.asked.sums().argmax(axis=1) == case.gold
+    assert np.mean(right) > 0.8  # what most people see in an image is what it shows
+    found = rounds.images(0).annotations
+    assert found.y.shape == found.item.shape == crowd.annotations.item.shape
+    # A digit has one colour at each place, and 4 x 4 pixels for one of 8 x 8.
+    drawn = case.new[200:].reshape(-1, 3, 32, 32)
+    np.testing.assert_array_equal(drawn[:, :, ::4, ::4], drawn[:, :, 3::4, 3::4])
 
 
 def test_networks_that_agree_have_no_doubt_and_those_that_differ_that_of_their_variance():

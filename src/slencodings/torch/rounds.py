@@ -16,7 +16,13 @@ from sklearn.base import clone
 
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats, Opinion, smooth
-from slencodings.trust.source import Sourced, surely_lower, truth_like, truth_with_source
+from slencodings.trust.source import (
+    Sourced,
+    as_sure_as_votes,
+    surely_lower,
+    truth_like,
+    truth_with_source,
+)
 
 # The share of items whose votes choose the round.
 _HELD_OUT = 0.2
@@ -30,7 +36,8 @@ class Rounds(NamedTuple):
     target : Opinion (N,) to learn from in the round that is chosen; None if that is the first,
         which learns from the annotations as they are
     truth : Opinion (N,), what is true of the items by people and the networks of that round
-    predicted : array (N, K), what those networks say of items that they have not seen
+    predicted : array (N, K), what those networks say of items that they have not seen; of the first
+        round no surer than votes bear out
     worth : how far they are believed, see `trust.truth_with_source`
     said : array (K, K), what people say (column) where a label is true (row). A network of later
         rounds says what is true, p, and people would say p @ said; the first says that itself, and
@@ -93,17 +100,19 @@ def learn_in_rounds(
             if progress is not None:
                 progress(r * folds + done, rounds * folds)
 
-        predicted = cross_fitted(model, X, shown, target, part, on_network)
+        source = predicted = cross_fitted(model, X, shown, target, part, on_network)
         if not found:
-            sourced = truth_with_source(shown, predicted, rng=rng)
+            # These have learned what people say, and few items make networks too sure of that.
+            source = as_sure_as_votes(shown, predicted)
+            sourced = truth_with_source(shown, source, rng=rng)
         else:
             # How far these can be believed cannot be asked of votes that they know of through the
             # networks before them. They have learned what is true, and are believed as they are.
-            sourced = truth_like(found[-1][1], shown, predicted, worth=1.0)
+            sourced = truth_like(found[-1][1], shown, source, worth=1.0)
         losses.append((sourced.vote_losses(hidden, predicted), sourced.vote_losses(hidden)))
         if r > 0 and not _better(*losses[-2:]):
             break
-        found.append((predicted, sourced))
+        found.append((source, sourced))
         if not sourced.fused:
             break  # there is nothing of the networks in the next target
         target = smooth(sourced.truth, smoothing)

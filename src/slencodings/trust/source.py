@@ -21,6 +21,8 @@ _OTHER_WORTHS = (0.5, 2.0, 4.0)
 _STRENGTHS = (3.0, 10.0, 30.0)
 _CORRELATIONS = (0.02, 0.1, 0.3)
 _FOLDS = 4
+# How much flatter a source may be said to be that is too sure of votes.
+_FLATTER = (0.1, 0.25, 0.5)
 # What is only to choose by needs fewer digits.
 _ROUGHLY = 1e-4
 
@@ -116,6 +118,19 @@ def truth_with_source(
             _fuse(a, best, p) if believed and best.loss < word.loss else _at_their_word(a, word, p)
         )
     return _fuse(a, best, p) if believed else _learn_apart(a, without, rng)
+
+
+def as_sure_as_votes(annotations: Annotations, p: Floats) -> Floats:
+    """What a source says people would say, (N, K), flattened if votes show that it is too sure.
+
+    p_i^t / const;   t = 1 unless votes are predicted better by another, by two standard errors
+
+    Of a source that is too sure, people would seem to err wherever it does.
+    """
+    as_it_is = _word_losses(annotations, np.log(p))
+    each = {t: _word_losses(annotations, _powered(p, t)) for t in _FLATTER}
+    surely = [t for t in _FLATTER if surely_lower(each[t], as_it_is, standard_errors=2)]
+    return np.exp(_powered(p, min(surely, key=lambda t: np.mean(each[t])))) if surely else p
 
 
 def truth_like(
@@ -224,8 +239,7 @@ class _Trials(NamedTuple):
         """If people only say what is true: with the source as it is, if that surely helps."""
         a, tried = self.annotations, list[_Trial]()
         for worth in (0.0, 1.0):
-            log_p = np.log(_by_source(a, _log_ratio(self.p, worth)))[a.item]
-            each = -(np.sum(a.y * log_p, axis=1) if a.soft else log_p[np.arange(len(a.y)), a.y])
+            each = _word_losses(a, np.log(_by_source(a, _log_ratio(self.p, worth))))
             tried.append(_Trial(float(np.mean(each)), worth, 0, 0, each))
         without, told = tried
         return told if surely_lower(told.each, without.each, standard_errors=2) else without
@@ -235,6 +249,12 @@ def surely_lower(losses: Floats, before: Floats, *, standard_errors: float) -> b
     """Whether votes are predicted better than before by more than so many standard errors."""
     gain = before - losses
     return bool(np.mean(gain) > standard_errors * np.std(gain) / np.sqrt(max(len(gain), 1)))
+
+
+def _word_losses(a: Annotations, log_p: Floats) -> Floats:
+    """The log-loss of each vote where people say what is true of an item, log p (N, K)."""
+    log_p = log_p[a.item]
+    return -(np.sum(a.y * log_p, axis=1) if a.soft else log_p[np.arange(len(a.y)), a.y])
 
 
 def _losses(truth: Floats, log_likelihood: Floats) -> Floats:
@@ -271,10 +291,15 @@ def _probabilities(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:
 
 def _log_ratio(p: Floats, worth: float) -> Floats:
     """What a source says beyond how common labels are with it, (N, K), as far as it is believed."""
-    log_p = worth * np.log(p)
-    log_p -= np.max(log_p, axis=1, keepdims=True)
-    log_p -= np.log(np.sum(np.exp(log_p), axis=1, keepdims=True))
+    log_p = _powered(p, worth)
     return log_p - np.log(np.mean(np.exp(log_p), axis=0))
+
+
+def _powered(p: Floats, t: float) -> Floats:
+    """The logarithm of p^t / const, (N, K)."""
+    log_p = t * np.log(p)
+    log_p -= np.max(log_p, axis=1, keepdims=True)
+    return log_p - np.log(np.sum(np.exp(log_p), axis=1, keepdims=True))
 
 
 def _of_fact(q: Floats, prior: Floats) -> Opinion:
