@@ -14,12 +14,12 @@ demo: .venv/demo-ready
 
 # Three processes on two cores: Spark, Dask and browsers make theirs wait.
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 3 --file-by-file
 
 # The laws and units of arrays, methods and readers; `SLOW` in tests/conftest.py says what else
 # there is.
 quick: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore src/slencodings/torch
+	$(BIN)/python -m pytest -n 2 --file-by-file -m "not slow" --ignore src/slencodings/torch
 
 # What chance finds, not in CI: `make torture MINUTES=60`. Counts at the end; 1 if anything failed.
 MINUTES ?= 10

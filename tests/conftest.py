@@ -1,6 +1,5 @@
 """Fixtures that several test files share."""
 
-import gc
 import io
 import os
 import re
@@ -13,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
+from file_by_file import forget_garbage, pytest_addoption, pytest_configure  # noqa: F401
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from jax_numbers import float64
 from running import Run, Sle
 from strategies import Arrays
@@ -35,7 +36,13 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
+if os.environ.get("SLENCODINGS_TORTURE"):
+    settings.load_profile("torture")
+else:
+    settings.load_profile("slencodings")
+    # It would draw numbers and words of the source too, and read all of it for that: of as much as
+    # is imported by then, so that examples would differ with what ran before.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 # What `make quick` leaves out: files that need Spark, Dask, servers, a browser, the site, a network
@@ -164,11 +171,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_finish() -> None:
-    """What is there for the whole run is no garbage, and need not be looked through again."""
-    gc.collect()
-    gc.freeze()
-    # Tests leave little that only the collector can find, and it looked more often than it found.
-    gc.set_threshold(20_000, 20, 20)
+    forget_garbage()
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:
