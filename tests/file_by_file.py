@@ -5,7 +5,6 @@ Else every process would import and collect all files, of which it runs a part.
 
 import gc
 from collections.abc import Generator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ class WholeFile(pytest.Item):
     def run_all(self, nextitem: pytest.Item | None) -> None:
         """To xdist, which looks up what it ran by place, each test is the file while it runs."""
         items, place = self.look_into(), self.session.items.index(self)
-        for item, then in zip_longest(items, items[1:], fillvalue=nextitem):
+        for item, then in zip(items, [*items, nextitem][1:], strict=True):
             self.session.items[place] = item
             self.config.hook.pytest_runtest_protocol(item=item, nextitem=then)
         self.session.items[place] = self
