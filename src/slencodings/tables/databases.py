@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from itertools import cycle, islice
 from typing import Any
 
 # What is smaller is 0: PostgreSQL refuses products that come out below 1e-308.
@@ -34,7 +33,7 @@ def portable(table: Any) -> Any:
             if isinstance(node, ops.Literal) and node.dtype.is_floating():
                 return ops.Cast(node, to="float64")  # Else it is a decimal number.
             if isinstance(node, ops.InValues) and len(node.options) < _LOOKED_UP:
-                return ops.InValues(node.value, tuple(islice(cycle(node.options), _LOOKED_UP)))
+                return ops.InValues(node.value, (node.options * _LOOKED_UP)[:_LOOKED_UP])
             if isinstance(node, ops.Exp):
                 least, nothing = (ops.Literal(x, dtype="float64") for x in (_LEAST_LOGARITHM, 0.0))
                 return ops.IfElse(ops.Less(node.arg, least), nothing, node)
