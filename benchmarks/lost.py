@@ -38,10 +38,9 @@ def session(folder: Path) -> Generator[Any]:
 
     # Logs of workers are written where Spark is installed, so that is a folder of links.
     home, installed = folder / "spark", Path(pyspark.__file__).parent
-    if not home.exists():
-        home.mkdir()
-        for place in installed.iterdir():
-            (home / place.name).symlink_to(place)
+    home.mkdir()
+    for place in installed.iterdir():
+        (home / place.name).symlink_to(place)
     os.environ["SPARK_HOME"], os.environ["SPARK_LOCAL_IP"] = str(home), "127.0.0.1"
     os.environ["SPARK_LOCAL_DIRS"] = str(folder / "shuffled")
     build = SparkSession.builder.master(f"local-cluster[{WORKERS},1,{MEGABYTES}]").appName("lost")
