@@ -19,8 +19,6 @@ _CORRELATIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Truths behind a vote come from what other items taught about annotators, or they would agree with
 # it by having learned from it.
 FOLDS = 4
-# Where only some of many votes choose, those of two folds do as well.
-_FOLDS_OF_MANY = 2
 # What is only to choose and to predict by needs fewer digits.
 _ROUGHLY = 1e-4
 
@@ -105,29 +103,23 @@ def learn_truth(
     else:
         # A few items choose as well as many.
         few = (rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item]
-        all_votes = bool(few.all())
-        shrinking, correlation, said = _choose(
-            p.rows(few), fold[few], FOLDS if all_votes else _FOLDS_OF_MANY
-        )
-        said = said if all_votes else None
+        shrinking, correlation, said = _choose(p.rows(few), fold[few])
+        said = said if few.all() else None
     found = _dawid_skene(annotations, shrinking)
     prior, crowd = found["prior"], found["crowd"]
     model = TruthModel(prior, found["confusion"], crowd, crowd, correlation, shrinking)
-    said = said or _Said.learn(p, fold, shrinking, FOLDS)
+    said = said or _Said.learn(p, fold, shrinking)
     return model, said.truth(said.others(Groups.of(p.item)), correlation)
 
 
-def _choose(a: Annotations, fold: Codes, n_folds: int) -> tuple[Shrinking, float, _Said]:
-    """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes.
-
-    Those of the first folds are predicted.
-    """
+def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _Said]:
+    """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes."""
     items, tried = Groups.of(a.item), dict[Shrinking, _Said]()
     orders = (False, True) if a.ordered else (False,)
     shrinkings = [Shrinking(s, along_order) for along_order in orders for s in _STRENGTHS]
     best = (np.inf, shrinkings[0], _CORRELATIONS[0])
     for shrinking in shrinkings:
-        said = tried[shrinking] = _Said.learn(a, fold, shrinking, n_folds)
+        said = tried[shrinking] = _Said.learn(a, fold, shrinking)
         others = said.others(items)
         for correlation in _CORRELATIONS:
             best = min(best, (said.loss(others, correlation), shrinking, correlation))
@@ -150,11 +142,10 @@ class _Said(NamedTuple):
     fold: Codes
 
     @classmethod
-    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking, n_folds: int) -> _Said:
-        # Votes of other folds, which nothing was learned for, are certain, and add no loss.
+    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking) -> _Said:
         shape = len(a.item), len(a.labels)
         said = cls(np.zeros(shape), np.zeros(shape), fold)
-        for f in range(n_folds):
+        for f in range(FOLDS):
             test = fold == f
             taught = _dawid_skene(a.rows(~test), shrinking, tol=_ROUGHLY)
             said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught["confusion"]))
