@@ -315,9 +315,7 @@ def leap(x0: Point, x1: Point, x2: Point, longest: float) -> tuple[Point, float]
     in logarithms: scheme S3 of Varadhan and Roland (2008), "Simple and globally convergent methods
     for accelerating the convergence of any EM algorithm".
     """
-    y0, y1, y2 = (
-        [np.log(np.maximum(part, FLOOR)) for part in point] for point in (x0, x1, x2)
-    )
+    y0, y1, y2 = ([np.log(np.maximum(part, FLOOR)) for part in point] for point in (x0, x1, x2))
     r = [b - a for a, b in zip(y0, y1, strict=True)]
     v = [c - b - d for b, c, d in zip(y1, y2, r, strict=True)]
     size = sum(float(np.sum(x * x)) for x in v)
@@ -328,7 +326,8 @@ def leap(x0: Point, x1: Point, x2: Point, longest: float) -> tuple[Point, float]
     prior, annotators = (
         np.exp(np.maximum(y, math.log(FLOOR))) * (x > 0) for y, x in zip(far, x0, strict=True)
     )
-    return Point(prior / np.sum(prior), annotators / np.einsum("...l->...", annotators)[..., None]), a
+    annotators /= np.einsum("...l->...", annotators)[..., None]
+    return Point(prior / np.sum(prior), annotators), a
 
 
 def above_chance(accuracy: Floats, chance: Floats) -> Floats:

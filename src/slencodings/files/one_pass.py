@@ -115,9 +115,7 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
 def _add_up(job: Job, chosen: Chosen, tally: _Tally) -> Fused | None:
     """Go through the rows; None if they stopped the engine."""
     reading = replace(chosen.reading, labels=tally.labels)
-    rows = read_rows(
-        read_numbers(job.connection, job.source, chosen), reading, check=tally.check
-    )
+    rows = read_rows(read_numbers(job.connection, job.source, chosen), reading, check=tally.check)
     try:
         opinions, about = lay_out(rows._replace(hold=tally), job.fusing)
     except (duckdb.InvalidInputException, duckdb.ConversionException) as error:

@@ -20,8 +20,8 @@ _SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
 # More digits than these choose no better strength of the ridges; nor do as many where votes are so
 # many that only some of them choose.
 _ROUGHLY, _OF_MANY = 1e-6, 1e-5
-# Where a fit to all votes ends: a step gains less of their mean loss than this, or of many less than
-# a hundredth of one vote's.
+# A fit to all votes ends where a step gains less of their mean loss than this; where they are many,
+# than about a hundredth of one vote's.
 _CLOSELY, _CLOSELY_OF_MANY = 1e-8, 1e-7
 _GRID = (0.1, 1.0, 10.0)
 # The second derivative of the loss of a vote in what it is worth, about (.002 to .03 in crowds).
@@ -246,7 +246,8 @@ def _units(votes: Votes, ridge: Ridge, n_meant: int) -> Floats:
     """
     v, (_, M, L), K = votes, votes.sizes, len(votes.base_rate)
     R, meant = len(v.item), np.repeat(np.bincount(v.label, v.share, K), K)[:n_meant]
-    by_annotator, by_level = np.bincount(v.annotator, minlength=M), np.bincount(v.level, minlength=L)
+    by_annotator = np.bincount(v.annotator, minlength=M)
+    by_level = np.bincount(v.level, minlength=L)
     held_back = np.repeat(
         [ridge.scale, ridge.annotator, ridge.level, ridge.truth, ridge.meaning],
         [1, M, L, 1, n_meant],

@@ -75,6 +75,7 @@ def learn_habits(expected: Floats, seen: Seen, tol: float) -> Floats:
     It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones, and
     ends where none moves by more than `tol`.
     """
+
     def step(habits: Floats) -> Floats:
         counts = expected.copy()
         for said, votes in enumerate(seen.labels):
