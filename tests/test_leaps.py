@@ -45,7 +45,11 @@ def learned(monkeypatch, annotations, *, leaps, **how):
     """`shrunk_dawid_skene` with leaps or by steps alone."""
     learn = em.learn
     with monkeypatch.context() as patched:
-        patched.setattr(shrunk.em, "learn", lambda *a, **k: learn(*a, **k | {"leaps": leaps}))
+        patched.setattr(
+            shrunk.em,
+            "learn",
+            lambda *a, **k: learn(*a, **k | ({} if leaps else {"leaps_of": None})),
+        )
         return shrunk_dawid_skene(annotations, use_confidence=False, **how)
 
 
@@ -66,7 +70,7 @@ def test_a_leap_that_loses_is_taken_back(monkeypatch):
     steps = learned(monkeypatch, annotations, leaps=False, tol=0, n_iter=20)
     lengths = []
 
-    def astray(before, at, after, longest):
+    def astray(before, at, after, longest, of):
         lengths.append(longest)
         return em.Point(*(np.full(x.shape, 1 / 3) for x in after)), longest
 

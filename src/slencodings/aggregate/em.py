@@ -230,7 +230,7 @@ def learn(
     prior: ClassPrior = "learned",
     as_said: float = 0.0,
     log_source: Floats | None = None,
-    leaps: bool = False,
+    leaps_of: NDArray[np.bool_] | None = None,
 ) -> Learned:
     """Learn the truth q and what annotators are like in turn, from the shares of votes.
 
@@ -247,8 +247,8 @@ def learn(
         each item: h is this by how many pairs there are, at most 1
     log_source : s, array (N, K), what else is known of each item, which then comes first: votes
         agree with themselves, and would be believed before the source was asked
-    leaps : after every two steps go on as far as they point to (`leap`), which ends at the same
-        place in fewer; annotators are then probabilities along their last axis, none of them 0
+    leaps_of : whose steps tell how far to go on after every two of them (`leap`), (M,), which ends
+        at the same place in fewer; annotators are then probabilities along their last axis
     """
     K, known = votes.shape[1], gold >= 0
     cast = np.sum(votes, axis=-1, keepdims=True)
@@ -297,29 +297,34 @@ def learn(
         q, found = seen, after
         bounds.append(bound)
         # After a leap that gained much a step may gain little by chance.
-        few = np.abs(np.diff(bounds[-3:] if leaps else bounds[-2:])) < enough
+        few = np.abs(np.diff(bounds[-2:] if leaps_of is None else bounds[-3:])) < enough
         converged = before is not None and bool(np.all(few))
-        if not leaps or before is None:
+        if leaps_of is None or before is None:
             left, before, at = None, at, after
             continue
-        landed, length = leap(before, at, after, longest)
+        landed, length = leap(before, at, after, longest, leaps_of)
         left, before, at = (at, after), None, landed
     return Learned(q, *found, np.asarray(bounds), converged)
 
 
-def leap(x0: Point, x1: Point, x2: Point, longest: float) -> tuple[Point, float]:
+def leap(
+    x0: Point, x1: Point, x2: Point, longest: float, of: NDArray[np.bool_] | slice = slice(None)
+) -> tuple[Point, float]:
     """Where two steps of EM lead to, and how far that is in steps, at most `longest`.
 
     x = x0 + 2 a r + a**2 v,   r = x1 - x0,   v = x2 - x1 - r,   a = |r| / |v|, at least 1
 
-    in logarithms: scheme S3 of Varadhan and Roland (2008), "Simple and globally convergent methods
-    for accelerating the convergence of any EM algorithm".
+    in logarithms, measured on the prior and on those `of` some annotators: scheme S3 of Varadhan
+    and Roland (2008), "Simple and globally convergent methods for accelerating the convergence of
+    any EM algorithm".
     """
     y0, y1, y2 = ([np.log(np.maximum(part, FLOOR)) for part in point] for point in (x0, x1, x2))
     r = [b - a for a, b in zip(y0, y1, strict=True)]
     v = [c - b - d for b, c, d in zip(y1, y2, r, strict=True)]
-    size = sum(float(np.sum(x * x)) for x in v)
-    a = math.sqrt(sum(float(np.sum(x * x)) for x in r) / size) if size > 0 else 1.0
+    size, first = (
+        float(np.sum(prior**2) + np.sum(annotators[of] ** 2)) for prior, annotators in (v, r)
+    )
+    a = math.sqrt(first / size) if size > 0 else 1.0
     a = min(max(a, 1.0), longest)
     far = (y + 2 * a * d + a**2 * e for y, d, e in zip(y0, r, v, strict=True))
     # What was impossible stays so.

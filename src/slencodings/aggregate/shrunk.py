@@ -66,7 +66,8 @@ def shrunk_dawid_skene(
     A = ballots.table(ballots.item, ballots.cell, (N, M * K))
     by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     votes = ballots.by_choice(ballots.weight)
-    own = habits(ballots.by_cell(ballots.weight))
+    used = ballots.by_cell(ballots.weight)
+    own = habits(used)
     del ballots
 
     def mass(q: Floats) -> Floats:
@@ -83,7 +84,7 @@ def shrunk_dawid_skene(
     learned = em.learn(
         votes, known, fit, log_likelihood,
         n_iter=n_iter, tol=tol, progress=progress, as_said=_AS_SAID, log_source=log_source,
-        leaps=True,
+        leaps_of=np.any(used > 0, axis=1),
     )  # fmt: skip
     accuracy, kappa = em.accuracy_and_kappa(learned.prior, learned.annotators)
     details = {
@@ -138,10 +139,10 @@ def expected_confusions(mass: Floats, own: Floats) -> Floats:
     accuracy = 1 / (1 + np.exp(-_logit(right) - better[:, None]))
     shared = crowd * ~np.eye(K, dtype=bool)
     shared /= np.sum(shared, axis=-1, keepdims=True)
-    X = shared + own
-    X *= ((1 - accuracy) / 2)[..., None]
-    np.einsum("mcc->mc", X)[:] = accuracy
-    return X
+    expected: Floats = shared + own
+    expected *= ((1 - accuracy) / 2)[..., None]
+    np.einsum("mcc->mc", expected)[:] = accuracy
+    return expected
 
 
 def steps_from_truth(mass: Floats) -> Floats:

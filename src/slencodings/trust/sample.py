@@ -109,7 +109,8 @@ def sample_by_hash(
     fewest = _fewest_by_one(frame) if annotator is not None and per_annotator else None
     several = "count(*)" if annotator is None else f"count(DISTINCT {ANNOTATOR})"
     # To make text of whole numbers takes four times as long as to hash them.
-    plain = "BIGINT" if frame.collect_schema()[ITEM] in _WHOLE else "VARCHAR"
+    whole = isinstance(frame.collect_schema()[ITEM], _WHOLE)
+    plain = "BIGINT" if whole else "VARCHAR"
     lot = f"hash(CAST({ITEM} AS {plain}), {seed}) / {2.0**64:.1f}"
     share = size / max(rows, 1)
     while True:
