@@ -12,14 +12,17 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: .venv/demo-ready
 	$(BIN)/sle demo
 
-# Three processes on two cores: Spark, Dask and browsers make theirs wait.
+# A file is looked into when it is its turn: nobody knows before how many tests there are.
+PYTEST := $(BIN)/python -m pytest --file-by-file -o console_output_style=classic
+
+# Four processes on two cores: Spark, Dask and browsers make theirs wait.
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 3
+	$(PYTEST) -n 4
 
 # The laws and units of arrays, methods and readers; `SLOW` in tests/conftest.py says what else
 # there is.
 quick: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2 -m "not slow" --ignore src/slencodings/torch
+	$(PYTEST) -n 2 -m "not slow" --ignore src/slencodings/torch
 
 # What chance finds, not in CI: `make torture MINUTES=60`. Counts at the end; 1 if anything failed.
 MINUTES ?= 10

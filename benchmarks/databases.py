@@ -3,19 +3,28 @@
     python -m benchmarks.databases postgresql://me@host/database --rows 2000000
 
 Each turn makes a temporary table of the opinions: by SQL that is written by hand, by the query of
-`fuse_table`, and by `fuse_table` with its checks.
+`fuse_table`, and by `fuse_table` with its checks. With `--processor` seconds are those of
+processors, of this process and of a server on this machine, whose queries then take one process
+each: a busy machine changes them little. `--write` keeps them in rows/databases.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import statistics
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ibis
 
 import slencodings as sle
+from benchmarks.turns import FOLDER, Row, with_spread
+
+KEPT = FOLDER / "databases.json"
 
 LABELS = ["a", "b", "c", "d", "e"]
 ROWS = """
@@ -38,11 +47,26 @@ def by_hand() -> str:
     return f"SELECT item, {b}, {u}, {p} FROM ({sums}) AS sums"
 
 
+def processor_clock(database: Any) -> Callable[[], float]:
+    """Seconds of processors that this process and the server's for this connection have taken."""
+    database.raw_sql("SET max_parallel_workers_per_gather = 0")
+    (process,) = database.raw_sql("SELECT pg_backend_pid()").fetchone()
+
+    def clock() -> float:
+        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks = int(words[11]) + int(words[12])
+        return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+    return clock
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--processor", action="store_true", help="seconds of processors")
+    parser.add_argument("--write", action="store_true", help="rows that are kept")
     given = parser.parse_args()
     database: Any = ibis.connect(given.address)
     database.raw_sql("DROP TABLE IF EXISTS sle_bench")
@@ -59,18 +83,26 @@ def main() -> None:
         ),
         "with checks, labels found": lambda: database.compile(sle.fuse_table(table, **roles)),
     }
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(given.turns):
+    clock = processor_clock(database) if given.processor else time.perf_counter
+    rows = list[Row]()
+    for turn in range(given.turns):
         for way, query in ways.items():
-            start = time.perf_counter()
+            start = clock()
             database.raw_sql(f"CREATE TEMP TABLE sle_out AS {query()}")
-            seconds[way].append(time.perf_counter() - start)
+            about = {"way": way, "rows": given.rows, "turn": turn, "processor": given.processor}
+            rows.append(about | {"seconds": round(clock() - start, 3)})
             database.raw_sql("DROP TABLE sle_out")
-    hand = statistics.median(seconds["by hand"])
-    for way, took in seconds.items():
-        median = statistics.median(took)
-        print(f"{way:<28} {median:7.2f} s {median / hand:6.2f}x  {[round(x, 2) for x in took]}")
     database.raw_sql("DROP TABLE sle_bench")
+    for way in ways:
+        took = [row["seconds"] for row in rows if row["way"] == way]
+        hand = [row["seconds"] for row in rows if row["way"] == "by hand"]
+        ratios = [x / y for x, y in zip(took, hand, strict=True)]
+        print(f"{way:<28} {statistics.median(took):7.2f} s {with_spread(ratios)}")
+    if given.write:
+        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else []
+        same = (given.rows, given.processor)
+        kept = [row for row in kept if (row["rows"], row["processor"]) != same]
+        KEPT.write_text(json.dumps([*kept, *rows], indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -28,19 +28,30 @@ HEAD = (
 )
 
 
-def crowd(folder: Path, labels: int, together: bool) -> None:
-    """Annotations in several files, with all rows of an item in one of them or in any."""
+def crowd(
+    folder: Path,
+    labels: int,
+    together: bool,
+    *,
+    rows: int = ROWS,
+    files: int = FILES,
+    least: int = 0,
+) -> None:
+    """Annotations in several files, with all rows of an item in one of them or in any.
+
+    least : of a hundredth, the lowest reliability; from 1 on every annotation is worth something
+    """
     import duckdb
 
-    order = f"range // {PER_ITEM}" if together else f"(range * 7919) % {ROWS // PER_ITEM}"
-    for n in range(FILES):
-        first, last = n * ROWS // FILES, (n + 1) * ROWS // FILES
+    order = f"range // {PER_ITEM}" if together else f"(range * 7919) % {rows // PER_ITEM}"
+    for n in range(files):
+        first, last = n * rows // files, (n + 1) * rows // files
         duckdb.sql(
             f"""
             COPY (
                 SELECT {order} AS item, 'l' || (hash(range, 2) % {labels}) AS label,
                        hash(range, 3) % 100 / 100 AS uncertainty,
-                       hash(range, 4) % 100 / 100 AS reliability
+                       ({least} + hash(range, 4) % {100 - least}) / 100 AS reliability
                 FROM range({first}, {last})
             ) TO '{folder}/{n:02}.parquet' (FORMAT parquet)
             """

@@ -1,6 +1,5 @@
 """Fixtures that several test files share."""
 
-import gc
 import io
 import os
 import re
@@ -13,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
+from file_by_file import forget_garbage, pytest_addoption, pytest_configure  # noqa: F401
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from jax_numbers import float64
 from running import Run, Sle
 from strategies import Arrays
@@ -35,7 +36,13 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "slencodings")
+if os.environ.get("SLENCODINGS_TORTURE"):
+    settings.load_profile("torture")
+else:
+    settings.load_profile("slencodings")
+    # It would draw numbers and words of the source too, and read all of it for that: of as much as
+    # is imported by then, so that examples would differ with what ran before.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 # What `make quick` leaves out: files that need Spark, Dask, servers, a browser, the site, a network
@@ -46,65 +53,65 @@ settings.load_profile("torture" if os.environ.get("SLENCODINGS_TORTURE") else "s
 SLOW = [
     "test_spark.py",
     "test_documents.py",
-    "test_backends.py",
     "test_store.py",
-    "test_databases.py",
     "test_crowd_tables.py",
-    "test_table_kinds.py",
-    "test_trainers.py",
-    "test_readme.py",
-    "test_site.py",
-    "test_tables.py",
-    "test_sources.py",
-    "test_comparison.py",
+    "test_backends.py",
     "test_dask.py",
-    "test_demo.py",
+    "test_site.py",
     "test_cli_process.py",
-    "test_report_page.py",
+    "test_table_kinds.py",
+    "test_readme.py",
+    "test_sources.py",
+    "test_databases.py",
+    "test_tables.py",
+    "test_comparison.py",
     "test_cli_weigh.py",
     "test_report.py",
-    "test_annotators.py",
-    "test_intake.py",
+    "test_demo.py",
     "test_survey.py",
-    "test_plot.py",
-    "test_real_experiments.py",
     "test_classifier.py",
-    "test_loaders.py",
-    "test_files.py",
     "test_one_pass.py",
-    "test_learned_crowd.py",
-    "test_loader_downloads.py",
-    "test_answers.py",
-    "test_experiments.py",
-    "test_bucket.py",
-    "test_crowds.py",
+    "test_trainers.py",
+    "test_plot.py",
+    "test_intake.py",
     "test_rounds.py",
-    "test_classifier_files.py",
-    "test_sample_recipe.py",
-    "test_report_kinds.py",
-    "test_pool.py",
+    "test_annotators.py",
     "test_models.py",
+    "test_real_experiments.py",
+    "test_learned_crowd.py",
+    "test_files.py",
+    "test_loaders.py",
+    "test_bucket.py",
+    "test_experiments.py",
+    "test_answers.py",
+    "test_classifier_files.py",
+    "test_crowds.py",
+    "test_sample_recipe.py",
+    "test_loader_downloads.py",
     "test_scratch.py",
+    "test_pool.py",
+    "test_times.py",
     "test_kinds_cli.py",
     "test_cli_panel.py",
-    "test_helped.py",
-    "test_scored.py",
-    "test_triage.py",
-    "test_pairs_verbs.py",
-    "test_panel_sets.py",
-    "test_panel.py",
-    "test_torch_head.py",
-    "test_benchmarks.py",
-    "test_votebench.py",
-    "test_times.py",
-    "test_cifar10s.py",
-    "test_rounds_experiment.py",
-    "test_report_command.py",
-    "test_exports_encoded.py",
     "test_report_items.py",
+    "test_triage.py",
+    "test_helped.py",
+    "test_votebench.py",
+    "test_rounds_experiment.py",
+    "test_exports_encoded.py",
+    "test_panel_sets.py",
+    "test_report_command.py",
+    "test_panel.py",
+    "test_cifar10s.py",
+    "test_scored.py",
+    "test_benchmarks.py",
+    "test_pairs_verbs.py",
+    "test_torch_head.py",
+    "test_report_kinds.py",
     "test_torch_losses.py",
     "test_uses.py",
     "test_torch_start.py",
+    "test_report_page.py",
 ]
 
 # Files for one process, which imports what takes seconds to import, and forks it, once for all.
@@ -164,11 +171,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_finish() -> None:
-    """What is there for the whole run is no garbage, and need not be looked through again."""
-    gc.collect()
-    gc.freeze()
-    # Tests leave little that only the collector can find, and it looked more often than it found.
-    gc.set_threshold(20_000, 20, 20)
+    forget_garbage()
 
 
 def _read_only(x: np.ndarray) -> np.ndarray:

@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from benchmarks import aggregate, crowds, encode, growth, moved, peers, start, tables, train, turns
+from benchmarks import (
+    aggregate,
+    crowds,
+    encode,
+    growth,
+    lost,
+    moved,
+    peers,
+    start,
+    tables,
+    train,
+    turns,
+)
 from benchmarks.__main__ import QUESTIONS, main, parser, plan
 from benchmarks.turns import (
     Comparison,
@@ -26,6 +38,7 @@ from benchmarks.turns import (
     with_spread,
 )
 from experiments import tables as shared
+from slencodings import fuse_table
 
 DOCUMENT = shared.DOCS / "benchmarks.md"
 SMALL = Run("fast", 10, 5, 10, 3)
@@ -291,8 +304,9 @@ def test_every_sweep_has_its_sizes_in_one_group():
             assert {run.labels for run in groups[case]} == {2, 5, 20, 100}
             assert {run.per_item for run in groups[case]} == {1, 10, 100, 1000}
         assert max(run.rows or 0 for run in groups[growth.METHODS[0]]) == most // 10
-        assert max(run.rows or 0 for run in groups[growth.VERBS[0]]) == most // 100
         for case in growth.VERBS:
+            rows = max(run.rows or 0 for run in groups[case])
+            assert rows == (growth.MOST[case] if full else 100_000)
             assert {run.labels for run in groups[case]} == {
                 2,
                 5,
@@ -576,7 +590,7 @@ def test_a_process_answers_in_its_last_line(monkeypatch, capsys):
 
 def test_what_a_cluster_moves_is_told_from_the_kept_rows():
     text = (turns.ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-    for name, part in moved.parts().items():
+    for name, part in (moved.parts() | lost.parts()).items():
         assert f"<!-- {name} -->\n{part}\n<!-- end of {name} -->" in text
 
 
@@ -585,3 +599,27 @@ def test_a_cluster_is_sized_by_products():
     rows = [{"labels": 5, "together": x, "form": "wide"} | sizes for x in (False, True)]
     line = moved.sizing(rows, seconds=36.0, of=10**7, cores=2).splitlines()[-1]
     assert line == ("| 10,000,000,000 | 60 GB | 30 GB | 30 GB | 48 GB | 40 GB | 20 | 120 |")
+
+
+def test_a_row_that_is_lost_or_counted_twice_is_seen(tmp_path):
+    import duckdb
+    import polars as pl
+
+    (source := tmp_path / "crowd").mkdir()
+    (tmp_path / "targets.parquet").mkdir()
+    moved.crowd(source, lost.LABELS, False, rows=1000, files=2, least=1)
+    columns = {name: name for name in ("item", "label", "uncertainty", "reliability")}
+    opinions = fuse_table(duckdb.read_parquet(f"{source}/*.parquet"), **columns)
+    opinions.write_parquet(str(tmp_path / "targets.parquet" / "part-0.parquet"))
+    whole = {"rows": 1000, "written_rows": 100, "beside": ["targets.parquet"]}
+    whole |= {"inside": ["_SUCCESS", "_slencodings.json"]}
+    whole |= {"killed": 1, "before": lost.WORKERS, "target_there": False}
+    lost.check(whole | lost.compared(tmp_path, source), 1000)
+    said = pl.read_parquet(first := source / "00.parquet")
+    for rows in (said[1:], pl.concat([said, said[:1]])):
+        rows.write_parquet(first)
+        found = lost.compared(tmp_path, source)
+        with pytest.raises(SystemExit, match=r"not all there once: \{\}, difference .*"):
+            lost.check(whole | found, 1000)
+    with pytest.raises(SystemExit, match=r"once: \{'rows': 999, 'killed': 0\}"):
+        lost.check(whole | found | {"rows": 999, "killed": 0}, 1000)

@@ -79,9 +79,17 @@ def server(running: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     running.failures, running.waits = {}, ""
     for one in client.list_multipart_uploads(Bucket="crowd").get("Uploads", []):
         client.abort_multipart_upload(Bucket="crowd", Key=one["Key"], UploadId=one["UploadId"])
-    for one in client.list_objects_v2(Bucket="crowd").get("Contents", []):
-        client.delete_object(Bucket="crowd", Key=one["Key"])
+    for key in list((inside := behind()).buckets["crowd"].keys):
+        inside.delete_object("crowd", key)
     client.delete_bucket(Bucket="crowd")
+
+
+def behind() -> Any:
+    """What the server answers from: ten thousand requests to it would take half a minute."""
+    from moto.s3.models import s3_backends
+
+    partition, account = s3_backends.bucket_accounts["crowd"]
+    return s3_backends[account][partition]
 
 
 def put(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
@@ -142,6 +150,35 @@ def test_requests_that_fail_are_made_again(server: Server, tmp_path: Path) -> No
     encode_as_stated("s3://crowd/in/*.parquet", "s3://crowd/out.parquet", columns=COLUMNS)
     assert server.failures == dict.fromkeys(failures, 0)
     assert keys() == ["in/a.parquet", "out.parquet"]
+
+
+def test_only_the_part_that_fails_is_sent_again(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import boto3
+
+    monkeypatch.setattr(bucket_room, "PART", 5 * 2**20)  # S3 takes no smaller ones, but the last
+    path, content = tmp_path / "out.parquet", os.urandom(12 * 2**20)
+    path.write_bytes(content)
+    server.failures = {"partNumber=2": 1}
+    bucket_room.upload([path], "s3://crowd/to/out.parquet")
+    sent = [what.partition("partNumber=")[2][:1] for what in server.seen if "partNumber" in what]
+    assert sorted(sent) == ["1", "2", "2", "3"]
+    assert keys() == ["to/out.parquet"]
+    got = boto3.client("s3").get_object(Bucket="crowd", Key="to/out.parquet")["Body"].read()
+    assert got == content
+    assert unfinished() == []
+
+
+def test_ten_thousand_objects_are_listed_by_the_thousand(server: Server) -> None:
+    names, store = [f"in/day={n % 7}/{n:05}.parquet" for n in range(9_999)], behind()
+    for name in [*names, "in/_begun.parquet"]:
+        store.put_object("crowd", name, b"")
+    server.failures = {"continuation-token": 1}
+    found = bucket_room.objects("s3://crowd/in", [".parquet"])
+    assert found == sorted(f"s3://crowd/{name}" for name in names)
+    assert server.failures == {"continuation-token": 0}  # one page was asked for again
+    assert sum("list-type" in what for what in server.seen) == 10 + 1
 
 
 def test_a_server_that_keeps_failing_leaves_what_was_there(

@@ -109,7 +109,8 @@ def test_a_full_disk_is_one_clear_message_and_the_old_output_stays(
     tmp_path: Path, middling: Path, target: str
 ):
     (tmp_path / target).write_text("old")
-    run = start("encode", middling, "-o", target, cwd=tmp_path, under=SMALL_FILES_ONLY)
+    how = ("--weigh", "stated")
+    run = start("encode", middling, "-o", target, *how, cwd=tmp_path, under=SMALL_FILES_ONLY)
     _, err = run.communicate()
     assert run.returncode == 1
     assert re.search(r"error: \S+ could not be written: File too large. What was there", err), err
@@ -147,7 +148,7 @@ def test_codes_and_streams_are_those_of_the_shell(tmp_path: Path):
 
 
 def test_a_reader_that_has_enough_ends_it_quietly(tmp_path: Path, middling: Path):
-    run = start("encode", middling, "-q", "-o", "-", cwd=tmp_path)
+    run = start("encode", middling, "-q", "-o", "-", "--weigh", "stated", cwd=tmp_path)
     assert run.stdout is not None
     assert run.stdout.readline().startswith("item,belief_0")
     run.stdout.close()

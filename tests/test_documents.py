@@ -20,6 +20,17 @@ def test_code_in_the_documents_prints_what_they_say(code, output):
     assert run.out == output
 
 
+@pytest.mark.parametrize("name", ["first", "three-questions"])
+def test_a_figure_is_what_its_script_draws(tmp_path, name):
+    compare = pytest.importorskip("matplotlib.testing.compare")
+    script, now = ROOT / "docs" / "figures" / f"{name}.py", tmp_path / "now.png"
+    typed = f"import runpy, sys\nsys.argv = ['', {str(now)!r}]\n"
+    run = run_block(f"{typed}runpy.run_path({str(script)!r}, run_name='__main__')")
+    assert run.code == 0, run.err
+    assert compare.compare_images(script.with_suffix(".png"), now, tol=4) is None
+    assert script.with_suffix(".png").stat().st_size < 100_000
+
+
 def test_a_block_leaves_nothing_to_the_next():
     first = "import sys, decimal, slencodings as s\nsys.path.append('x'); s.fuse = None; x = 1"
     assert run_block(f"{first}\nopen('left', 'w').close()\nprint(1)") == (0, "1\n", "")

@@ -158,16 +158,6 @@ def test_links_to_source_files_lead_to_the_reference(site):
     assert "<autoref" not in page
 
 
-@pytest.mark.parametrize("name", ["first", "three-questions"])
-def test_a_figure_is_what_its_script_draws(tmp_path, name):
-    compare = pytest.importorskip("matplotlib.testing.compare")
-    figures = ROOT / "docs" / "figures"
-    command = [sys.executable, str(figures / f"{name}.py"), str(tmp_path / "now.png")]
-    subprocess.run(command, check=True)
-    assert compare.compare_images(figures / f"{name}.png", tmp_path / "now.png", tol=4) is None
-    assert (figures / f"{name}.png").stat().st_size < 100_000
-
-
 @pytest.mark.skipif(not shutil.which("chromium"), reason="there is no chromium; scripts/browser")
 def test_pages_open_from_disk_and_search_without_a_network(site):
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

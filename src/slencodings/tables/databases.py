@@ -14,6 +14,8 @@ from typing import Any
 
 # What is smaller is 0: PostgreSQL refuses products that come out below 1e-308.
 _LEAST_LOGARITHM = -300.0
+# Among so many values PostgreSQL looks one up; with fewer it compares it, one after the other.
+_LOOKED_UP = 9
 
 
 def portable(table: Any) -> Any:
@@ -30,6 +32,8 @@ def portable(table: Any) -> Any:
         if name == "postgres":
             if isinstance(node, ops.Literal) and node.dtype.is_floating():
                 return ops.Cast(node, to="float64")  # Else it is a decimal number.
+            if isinstance(node, ops.InValues) and len(node.options) < _LOOKED_UP:
+                return ops.InValues(node.value, (node.options * _LOOKED_UP)[:_LOOKED_UP])
             if isinstance(node, ops.Exp):
                 least, nothing = (ops.Literal(x, dtype="float64") for x in (_LEAST_LOGARITHM, 0.0))
                 return ops.IfElse(ops.Less(node.arg, least), nothing, node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -20,7 +20,12 @@ _SCALE, _PART, _LOGIT = math.log(1e4), math.log(1e2), 6.0
 # More digits than these choose no better strength of the ridges; nor do as many where votes are so
 # many that only some of them choose.
 _ROUGHLY, _OF_MANY = 1e-6, 1e-5
+# A fit to all votes ends where a step gains less of their mean loss than this; where they are many,
+# than about a hundredth of one vote's.
+_CLOSELY, _CLOSELY_OF_MANY = 1e-8, 1e-7
 _GRID = (0.1, 1.0, 10.0)
+# The second derivative of the loss of a vote in what it is worth, about (.002 to .03 in crowds).
+_CURVATURE = 0.01
 # Iterations of a fit.
 _MOST_STEPS = 500
 
@@ -60,9 +65,10 @@ def learn_worth(
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
     objective = Objective.of(votes)
     with _without_threads():
-        tol = _ROUGHLY if len(votes.item) <= ENOUGH else _OF_MANY
-        chosen = _choose(pairs, parts, ridge, on_step, tol)
-        at, converged = _fit(objective, chosen.parts, chosen.ridge, on_step=on_step)
+        many = len(votes.item) > ENOUGH
+        chosen = _choose(pairs, parts, ridge, on_step, _OF_MANY if many else _ROUGHLY)
+        start, tol = _mean(chosen.fits), _CLOSELY_OF_MANY if many else _CLOSELY
+        at, converged = _fit(objective, chosen.parts, chosen.ridge, start, tol, on_step)
     plain = Learned(math.log(ONE_COUNT), 0 * at.annotator, 0 * at.level, -math.inf)
     compared = {"votes": plain, "learned": at}
     scored = votes.scored > 0
@@ -117,11 +123,15 @@ def _trials(parts: Parts, ridge: Ridge | None) -> int:
 
 
 class Chosen(NamedTuple):
-    """The ridges and parts under which held-out items are predicted best, and how well."""
+    """The ridges and parts under which held-out items are predicted best, and how well.
+
+    `fits` are those to each of the folds, from which others start.
+    """
 
     ridge: Ridge
     parts: Parts
     loss: float
+    fits: tuple[Learned, ...] = ()
 
 
 def _choose(
@@ -136,15 +146,15 @@ def _choose(
     `pairs` are `_folds`: what is predicted, with what the others taught.
     """
     both = [tuple(map(Objective.of, pair)) for pair in pairs]
-    starts: list[Learned | None] = [None] * len(pairs)
 
     def held_out(tried: Chosen) -> Chosen:
-        total: list[Floats] = []
-        for f, (train, test) in enumerate(both):
-            at, _ = _fit(train, tried.parts, tried.ridge, starts[f], tol, on_step)
-            starts[f] = at
-            total.append(test.losses(at)[test.votes.scored > 0])
-        return tried._replace(loss=float(np.mean(np.concatenate(total))))
+        """The same with what it is to predict by, from the fits of what it was made of."""
+        fits, losses = list[Learned](), list[Floats]()
+        for (train, test), start in zip(both, tried.fits or [None] * len(both), strict=True):
+            at, _ = _fit(train, tried.parts, tried.ridge, start, tol, on_step)
+            fits.append(at)
+            losses.append(test.losses(at)[test.votes.scored > 0])
+        return tried._replace(loss=float(np.mean(np.concatenate(losses))), fits=tuple(fits))
 
     best = Chosen(ridge or Ridge(), parts, math.nan)
     if not pairs:
@@ -152,10 +162,8 @@ def _choose(
     best = held_out(best)
     for name in ("truth", "meaning"):
         if getattr(parts, name):
-            starts = [None] * len(pairs)
             without = held_out(best._replace(parts=best.parts._replace(**{name: False})))
             best = min(best, without, key=_loss)
-    starts = [None] * len(pairs)
     if ridge is None:
         for name in ("annotator", "level"):
             if getattr(parts, name):
@@ -163,6 +171,18 @@ def _choose(
                 tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in others]
                 best = min([best, *map(held_out, tried)], key=_loss)
     return best
+
+
+def _mean(fits: Sequence[Learned]) -> Learned | None:
+    """Between fits of the same parts, if there are any."""
+    if not fits:
+        return None
+    scale, annotator, level, logit = (
+        np.mean(values, axis=0) for values in zip(*(fit[:4] for fit in fits), strict=True)
+    )
+    apart = [fit.apart for fit in fits if fit.apart is not None]
+    meant = np.mean(apart, axis=0) if apart else None
+    return Learned(float(scale), annotator, level, float(logit), meant)
 
 
 def _loss(chosen: Chosen) -> float:
@@ -174,13 +194,13 @@ def _fit(
     parts: Parts,
     ridge: Ridge,
     start: Learned | None = None,
-    tol: float = 1e-8,
+    tol: float = _CLOSELY,
     on_step: Callable[[int], None] = lambda rows: None,
 ) -> tuple[Learned, bool]:
     """Minimise the objective by L-BFGS-B; and whether it converged.
 
-    It starts from worth 1, read as truth by half, from votes that mean what is expected, and ends
-    where a step gains less than `tol`.
+    It starts from worth 1, read as truth by half, from votes that mean what is expected, or from a
+    fit that had these parts, and ends where a step gains less than `tol`.
     """
     from scipy.optimize import minimize
 
@@ -189,7 +209,7 @@ def _fit(
     free = np.repeat([True, parts.annotator, parts.level, parts.truth, True], [1, M, L, 1, n_meant])
     still = np.zeros(len(free))
     still[1 + M + L] = 0.0 if parts.truth else -np.inf
-    x = still.copy() if start is None else _pack(start)
+    x = still.copy() if start is None else _pack(start)[: len(free)]
 
     def unpack(free_values: Floats) -> Learned:
         full = still.copy()
@@ -199,14 +219,16 @@ def _fit(
         worth = full[1:level], full[level:logit]
         return Learned(float(full[0]), *worth, float(full[logit]), meant)
 
-    def value(free_values: Floats) -> tuple[float, Floats]:
-        loss, gradient = objective(unpack(free_values), ridge)
-        return loss, _pack(gradient)[free]
+    unit = _units(objective.votes, ridge, n_meant)[free]
 
-    bound = np.repeat([_SCALE, _PART, _LOGIT, _PART], [1, M + L, 1, n_meant])[free]
+    def value(in_units: Floats) -> tuple[float, Floats]:
+        loss, gradient = objective(unpack(in_units * unit), ridge)
+        return loss, _pack(gradient)[free] * unit
+
+    bound = np.repeat([_SCALE, _PART, _LOGIT, _PART], [1, M + L, 1, n_meant])[free] / unit
     found = minimize(
         value,
-        x[free],
+        x[free] / unit,
         jac=True,
         method="L-BFGS-B",
         bounds=np.stack([-bound, bound], axis=1),
@@ -214,7 +236,24 @@ def _fit(
         options={"maxiter": _MOST_STEPS, "ftol": tol, "gtol": 1e-6},
     )
     on_step((_MOST_STEPS - int(found.nit)) * R)
-    return unpack(found.x), bool(found.success)
+    return unpack(found.x * unit), bool(found.success)
+
+
+def _units(votes: Votes, ridge: Ridge, n_meant: int) -> Floats:
+    """How far each parameter goes until the loss bends alike: the farther, the fewer votes it has.
+
+    L-BFGS takes all for alike at first, and in these units the first step is about right.
+    """
+    v, (_, M, L), K = votes, votes.sizes, len(votes.base_rate)
+    R, meant = len(v.item), np.repeat(np.bincount(v.label, v.share, K), K)[:n_meant]
+    by_annotator = np.bincount(v.annotator, minlength=M)
+    by_level = np.bincount(v.level, minlength=L)
+    held_back = np.repeat(
+        [ridge.scale, ridge.annotator, ridge.level, ridge.truth, ridge.meaning],
+        [1, M, L, 1, n_meant],
+    )
+    n = np.concatenate([[R], by_annotator, by_level, [R], meant])
+    return np.sqrt(R / (_CURVATURE * n + 2 * held_back))
 
 
 def _pack(at: Learned) -> Floats:

@@ -9,12 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.aggregate import em
 from slencodings.opinion import Codes, Floats
 from slencodings.trust.truth import FOLDS, TruthModel, TruthOfOthers
 from slencodings.trust.worth import Votes
 
 # More votes tell no more about what people say where a label is true.
 _ENOUGH = 50_000
+# Of steps of EM, that a leap goes on for.
+_LONGEST = 16.0
 
 
 def through_truth(
@@ -72,8 +75,8 @@ def learn_habits(expected: Floats, seen: Seen, tol: float) -> Floats:
     It maximises sum_b s_b log sum_c t_bc H_cl + sum_cl X_cl log H_cl, with X the expected ones, and
     ends where none moves by more than `tol`.
     """
-    habits = expected
-    for _ in range(100):
+
+    def step(habits: Floats) -> Floats:
         counts = expected.copy()
         for said, votes in enumerate(seen.labels):
             t, H = seen.truths[:, :, votes], habits[:, said]
@@ -81,7 +84,15 @@ def learn_habits(expected: Floats, seen: Seen, tol: float) -> Floats:
             # Nobody expected this vote, so it says nothing about the habits of those they expected.
             told = np.divide(seen.share[votes], chance, out=np.zeros_like(chance), where=chance > 0)
             counts[:, said] += H * np.einsum("pcb,pb->c", t, told)
-        before, habits = habits, counts / np.sum(counts, axis=1, keepdims=True)
-        if np.max(np.abs(habits - before)) < tol:
-            break
+        return counts / np.sum(counts, axis=1, keepdims=True)
+
+    alike = np.ones(1)
+    before, habits = expected, step(expected)
+    for _ in range(15):
+        after = step(habits)
+        if np.max(np.abs(after - habits)) < tol:
+            return after
+        path = (em.Point(alike, x) for x in (before, habits, after))
+        before = em.leap(*path, longest=_LONGEST)[0].annotators
+        habits = step(before)
     return habits
