@@ -458,14 +458,16 @@ def test_a_limit_that_is_missed_is_bold_and_stands_only_where_it_is_meant():
 def test_the_largest_table_shows_gigabytes_and_their_limit():
     size = {"rows": encode.MOST, "labels": 5, "per_item": 10, "annotators": 1000}
     rows = [
-        row("duckdb GROUP BY", 0, 10.0, megabytes=5000.0, **size),
-        row("sle encode", 0, 15.0, megabytes=4600.0, **size),
+        row("duckdb GROUP BY", 0, 9.0, megabytes=5000.0, **size),
+        row("duckdb COPY of GROUP BY", 0, 10.0, megabytes=5000.0, **size),
+        row("sle encode --weigh stated", 0, 15.0, megabytes=4600.0, **size),
     ]
     _, cells = tables.largest(rows)
+    copy = "duckdb COPY of GROUP BY"
     assert cells == [
-        ["duckdb GROUP BY", "10", "", "", "", "5.00", ""],
-        ["sle encode", "15", "duckdb GROUP BY", "1.50", "1.8", "**4.60**", "4.5"],
-        ["sle encode", "15", "duckdb COPY of GROUP BY", "", "", "4.60", ""],
+        ["duckdb GROUP BY", "9", "", "", "", "5.00", ""],
+        [copy, "10", "", "", "", "5.00", ""],
+        ["sle encode --weigh stated", "15", copy, "**1.50**", "1.2", "**4.60**", "4.5"],
     ]
 
 
