@@ -42,14 +42,14 @@ Case = tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], Arrays]]
 
 COMPARED = (
     Comparison("majority_vote", "crowd-kit MajorityVote", fast=5, at=500_000),
-    Comparison("wawa", "crowd-kit Wawa", fast=5, at=500_000),
+    Comparison("wawa", "crowd-kit Wawa", fast=8, at=500_000),
     Comparison("zero_based_skill, 10 iterations", "crowd-kit ZeroBasedSkill, 10 iterations"),
     Comparison(
-        "dawid_skene, 10 iterations", "crowd-kit DawidSkene, 10 iterations", fast=5, at=500_000
+        "dawid_skene, 10 iterations", "crowd-kit DawidSkene, 10 iterations", fast=10, at=500_000
     ),
     Comparison("one_coin, 10 iterations", "crowd-kit OneCoinDawidSkene, 10 iterations"),
-    Comparison("mace, 1 x 10", "crowd-kit MACE, 1 x 10", fast=8, at=500_000),
-    Comparison("glad, 25 steps", GLAD, fast=100, at=500_000),
+    Comparison("mace, 1 x 10", "crowd-kit MACE, 1 x 10", fast=20, at=500_000),
+    Comparison("glad, 25 steps", GLAD, fast=150, at=500_000),
     Comparison("glad, to the end", GLAD),
     Comparison("crowdtruth", PACKAGE, fast=500, at=5_000),
     # Not the same computation: what one would take here to know labels and annotators.
