@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -610,7 +611,7 @@ def test_a_row_that_is_lost_or_counted_twice_is_seen(tmp_path):
     (source := tmp_path / "crowd").mkdir()
     (tmp_path / "targets.parquet").mkdir()
     moved.crowd(source, lost.LABELS, False, rows=1000, files=2, least=1)
-    columns = {name: name for name in ("item", "label", "uncertainty", "reliability")}
+    columns: dict[str, Any] = {name: name for name in encode.COLUMNS}
     opinions = fuse_table(duckdb.read_parquet(f"{source}/*.parquet"), **columns)
     opinions.write_parquet(str(tmp_path / "targets.parquet" / "part-0.parquet"))
     whole = {"rows": 1000, "written_rows": 100, "beside": ["targets.parquet"]}
