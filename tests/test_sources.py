@@ -20,6 +20,7 @@ from fsspec.registry import _registry
 from slencodings.files import locate as sources
 from slencodings.files.features import read_features
 from slencodings.files.locate import locate
+from slencodings.files.write import disk_errors
 
 ROWS = [
     {"item": f"{i:03}", "who": who, "label": "yes" if (i + n) % 3 else "no", "confidence": c}
@@ -465,6 +466,14 @@ def test_bounded_memory_gives_the_same_opinions_from_disk(tmp_path: Path, big: P
     assert found[0] == found[1]
     assert found[0][0][0] == 500_009
     assert os.listdir(tmp_path / "scratch") == []
+
+
+@pytest.mark.parametrize("what", ["write", "truncate"])
+def test_whatever_a_full_disk_refuses_is_told_as_what_could_not_be_written(what: str):
+    said = f'IO Error: Could not {what} file "/tmp/scratch/a.tmp": No space left on device'
+    words = r"a\.tmp could not be written: No space left on device\. What was there"
+    with pytest.raises(OSError, match=words), disk_errors():
+        raise duckdb.IOException(said)
 
 
 @pytest.mark.slow

@@ -59,7 +59,8 @@ _WHAT_NOW = (
     "What was there before is untouched. "
     "Free some space, choose another place, or set TMPDIR for scratch files."
 )
-_FAILED_WRITE = re.compile(r'Could not write file \\?"(.*?)\\?": ([^"]+)')
+# DuckDB makes room in a scratch file by `truncate`, which a full disk may refuse first.
+_FAILED_WRITE = re.compile(r'Could not (?:write|truncate) file \\?"(.*?)\\?": ([^"]+)')
 
 
 @contextmanager
