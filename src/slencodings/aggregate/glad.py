@@ -81,11 +81,11 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
     """
     (N, M, K), w = ballots.shape, ballots.weight
     item, annotator = ballots.item.astype(np.intp), ballots.annotator.astype(np.intp)
-    A = ballots.table(ballots.choice, ballots.annotator, (N * K, M))
-    by_annotator = A.T  # once: to turn a small table takes as long as to multiply it
+    # Labels before items, as `em.posterior` goes through them: to turn them cost a tenth.
+    choice = ballots.choice % K * N + item
     # log p(right) - log p(a certain wrong one) = x + log(K - 1)
     log_others = np.log(max(K - 1, 1))
-    offset = log_others * ballots.by_choice(w) - np.log(K)
+    offset = log_others * sums_by(choice, w, N * K) - np.log(K)
     unit = np.concatenate([1 / np.sqrt(1 + 0.3 * ballots.by_annotator(w)), np.ones(N)])
     # Memory for a number a vote, kept: to get it anew each time took a third of the time.
     x, e, right = np.empty((3, len(w)))
@@ -94,19 +94,22 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
         a, b = np.split(1 + unit * z, [M])
         ease = np.exp(np.clip(b, -_FAR, _FAR))
         np.multiply(_take(a, annotator, x), _take(ease, item, e), out=x)
-        chosen = (A @ a).reshape(N, K) * ease[:, None]
-        q, evidence = em.posterior(chosen + offset, gold)
+        chosen = sums_by(choice, np.multiply(w, x, out=e), N * K)
+        chosen += offset
+        q, evidence = em.posterior(chosen.reshape(K, N).T, gold)
         np.exp(np.negative(np.abs(x, out=e), out=e), out=e)
         np.add(e, 1, out=e)
         # sigmoid(x) is 1 / (1 + e) where x > 0, else as far below a half as that is above.
         np.subtract(np.divide(1, e, out=right), 0.5, out=right)
         np.add(np.copysign(right, x, out=right), 0.5, out=right)
-        np.multiply(right, w, out=right)
         wrong = -_dot(w, np.log(e, out=e)) - _dot(w, np.maximum(x, 0, out=e))
-        expected = sums_by(item, np.multiply(right, x, out=x), N)
-        able = by_annotator @ (q * ease[:, None]).ravel()
-        able -= sums_by(annotator, np.multiply(right, _take(ease, item, e), out=e), M)
-        slope = np.concatenate([able, np.einsum("ik,ik->i", q, chosen) - expected])
+        # What each vote pulls at its x: how likely it is the true label, less how likely it is
+        # right by ability and ease.
+        pull = np.subtract(_take(q.T.ravel(), choice, e), right, out=right)
+        np.multiply(pull, w, out=pull)
+        easy = sums_by(item, np.multiply(pull, x, out=x), N)
+        able = sums_by(annotator, np.multiply(pull, _take(ease, item, e), out=e), M)
+        slope = np.concatenate([able, easy])
         normal = np.sum((unit * z) ** 2) / 2
         value = float(np.sum(evidence) + wrong - log_others * np.sum(w) - normal)
         return value, (slope - unit * z) * unit, q
