@@ -35,7 +35,8 @@ def linear(score: Any, *, low: float, high: float) -> Any:
             f"`low` and `high` must be two different finite scores; low={low} and high={high} "
             "came. For answers from 1 (guessed) to 5 (sure) pass low=1, high=5."
         )
-    return (high - score) / (high - low)
+    span = high - low
+    return high - score if span == 1 else (high - score) / span
 
 
 def probability(p: Any) -> Any:

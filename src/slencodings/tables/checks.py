@@ -200,8 +200,8 @@ def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int
         *engines.small(
             frame.select(
                 nw.len().alias("rows"),
+                (nw.len() - nw.col(first).count()).alias("unlabelled"),
                 # Spark adds up numbers only.
-                nw.col(first).is_null().cast(nw.Int64).sum().alias("unlabelled"),
                 *(x.cast(nw.Int64).sum().alias(f"flaw{i}") for i, x in enumerate(conditions)),
             )
         ).values(),

@@ -69,6 +69,8 @@ class Rows(NamedTuple):
     Rows that are `summed` have been added up before: they have ITEM, LABEL, WORTH and CERTAIN, and
     of a crowd that has a model of truth COUNT and LIKELIHOOD.
     Rows that can be gone through but once have what to `hold` of each item besides.
+    A database, which computes for each row what is the same for all, may leave out a RELIABILITY
+    that is 1 (`all_reliable`).
     """
 
     frame: Frame
@@ -82,6 +84,7 @@ class Rows(NamedTuple):
     summed: bool = False
     averaged: bool = False
     hold: Hold | None = None
+    all_reliable: bool = False
 
     @property
     def answer(self) -> str:
@@ -132,7 +135,8 @@ def read_rows(
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
     frame, item = _once_each(frame, answers.names, reading), str(reading.item)
     rows = Rows(frame, labels, item, counts, answers.soft, bool(priors), give_back, crowd)
-    return rows._replace(averaged=reading.duplicates == "average")
+    all_reliable = reading.reliability is None and engines.is_database(frame)
+    return rows._replace(averaged=reading.duplicates == "average", all_reliable=all_reliable)
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:

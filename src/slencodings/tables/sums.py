@@ -271,7 +271,8 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
     """Give every row its WORTH, CERTAIN if it may be, and UNIT if the operator is a mean."""
     if rows.summed:
         return rows.frame
-    u, r, e = nw.col(UNCERTAINTY), nw.col(RELIABILITY), plan.smoothing
+    u, e = nw.col(UNCERTAINTY), plan.smoothing
+    r = 1.0 if rows.all_reliable else nw.col(RELIABILITY)
     K = range(len(rows.labels))
     kept = [ITEM, *(map(probability, K) if rows.soft else [LABEL])]
     kept += map(prior, K) if rows.priors else []
@@ -285,7 +286,9 @@ def _worth(rows: Rows, plan: Plan) -> Frame:
         *kept,
         *([ANNOTATOR] if rows.averaged else []),
         ((1 - e) * r * (1 - u)).alias(UNIT),  # Eqs. 5, 4 and 11: belief,
-        (e + (1 - e) * (u + (1 - r) * (1 - u))).alias(WORTH),  # and doubt
+        (e + (1 - e) * (u if rows.all_reliable else u + (1 - r) * (1 - u))).alias(
+            WORTH
+        ),  # and doubt
     )
     b, doubt, answered = nw.col(UNIT), nw.col(WORTH), ~nw.col(kept[1]).is_null()
     odds = nw.when(doubt > 0).then(b / doubt).otherwise(0.0) if plan.certain else b / doubt
