@@ -179,19 +179,32 @@ def any_of(flaws: Sequence[Flaw]) -> nw.Expr:
 
 def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
     """Count all flaws in one pass and raise the first that occurs, with a row that shows it."""
-    conditions = [flaw.condition for flaw in flaws]
     # Databases go through rows one by one, so they first add up as little as possible.
-    slow = engines.is_database(frame)
-    asked = [any_of(flaws)] if slow else conditions
+    asked = [any_of(flaws)] if engines.is_database(frame) else [flaw.condition for flaw in flaws]
     rows, unlabelled, *found = _counts(frame, first, asked)
-    if slow:
-        found = _counts(frame, first, conditions)[2:] if found[0] else [0] * len(flaws)
+    _refuse(frame, flaws, rows, found)
+    return {"rows": rows, "unlabelled": unlabelled}
+
+
+def refuse_flaws_by_label(frame: Frame, flaws: list[Flaw]) -> tuple[dict[str, int], list[Any]]:
+    """The same, and what the rows have as labels, in one pass for databases that look at all."""
+    counts = {"rows": nw.len(), "flaws": any_of(flaws).cast(nw.Int64).sum()}
+    found = engines.small(frame.group_by(LABEL).agg(*(x.alias(name) for name, x in counts.items())))
+    said = dict(zip(found[LABEL], found["rows"], strict=True))
+    rows = sum(said.values())
+    _refuse(frame, flaws, rows, [sum(found["flaws"])])
+    return {"rows": rows, "unlabelled": said.get(None, 0)}, list(said)
+
+
+def _refuse(frame: Frame, flaws: list[Flaw], rows: int, found: list[int]) -> None:
+    """Raise the first flaw that was found: so many of each, or in all."""
     if rows == 0:
         raise ValueError("the table has no rows; at least one annotation is needed.")
-    for count, flaw in zip(found, flaws, strict=True):
+    if any(found) and len(found) < len(flaws):
+        found = _counts(frame, ITEM, [flaw.condition for flaw in flaws])[2:]
+    for count, flaw in zip(found, flaws, strict=False):
         if count:
             raise ValueError(flaw.say(count, rows, _where(frame, flaw)))
-    return {"rows": rows, "unlabelled": unlabelled}
 
 
 def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int]:

@@ -129,12 +129,12 @@ def _known_names(
 
 
 def settled(
-    frame: Frame, answers: Answers, reading: Reading, rows: int | None, unchecked: Frame
+    frame: Frame, answers: Answers, reading: Reading, rows: int | None, said: Frame | list[Any]
 ) -> tuple[Frame, list[Any]]:
-    """The frame with answers as they are to be, and all labels: those of rows still unchecked."""
+    """The frame with answers as they are to be, and all labels: what was `said`, or in its rows."""
     labels = answers.labels
     if labels is None:
-        labels = found_labels(unchecked, reading.label, rows)
+        labels = found_labels(said, reading.label, rows)
         check_count(labels, rows)
     if answers.soft:
         return _normalised(frame, answers.names), labels
@@ -267,10 +267,11 @@ def check_count(labels: Sequence[Any], rows: int | None = None, named: str = "la
         )
 
 
-def found_labels(frame: Frame, label: Any, rows: int | None) -> list[Any]:
-    """The labels that occur, in their order."""
-    values = small(frame.group_by(LABEL).agg(nw.len().alias("sle_n")))[LABEL]
-    found = [v for v in values if v is not None and v == v]
+def found_labels(said: Frame | list[Any], label: Any, rows: int | None) -> list[Any]:
+    """The labels that occur in rows or among values, in their order."""
+    if not isinstance(said, list):
+        said = small(said.group_by(LABEL).agg(nw.len().alias("sle_n")))[LABEL]
+    found = [v for v in said if v is not None and v == v]
     if not found:
         where = "all rows" if rows is None else counted(rows, "row")
         raise ValueError(

@@ -15,7 +15,7 @@ import narwhals as nw
 from slencodings.annotations import counted, some
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import engines
-from slencodings.tables.checks import Check, check_now, flaws_of
+from slencodings.tables.checks import Check, check_now, flaws_of, refuse_flaws_by_label
 from slencodings.tables.columns import (
     Number,
     answers_of,
@@ -128,14 +128,18 @@ def read_rows(
     if mappings:
         unchecked = _looked_up(unchecked, schema, mappings, annotator)
     flaws = flaws_of(reading, answers, numbers, learned=crowd is not None)
-    frame, counts = check(unchecked, flaws, answers.names[0])
-    frame, labels = settled(frame, answers, reading, counts.get("rows"), unchecked)
+    in_database, said = engines.is_database(unchecked), None
+    if in_database and answers.labels is None:
+        frame, (counts, said) = unchecked, refuse_flaws_by_label(unchecked, flaws)
+    else:
+        frame, counts = check(unchecked, flaws, answers.names[0])
+    frame, labels = settled(frame, answers, reading, counts.get("rows"), said or unchecked)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
     frame, item = _once_each(frame, answers.names, reading), str(reading.item)
     rows = Rows(frame, labels, item, counts, answers.soft, bool(priors), give_back, crowd)
-    all_reliable = reading.reliability is None and engines.is_database(frame)
+    all_reliable = reading.reliability is None and in_database
     return rows._replace(averaged=reading.duplicates == "average", all_reliable=all_reliable)
 
 
