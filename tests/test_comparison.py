@@ -24,7 +24,7 @@ from slencodings.evaluation.measure import Resampled
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
-from slencodings.evaluation.predictors import Counts, Model, OneCoin, crowd_habits, own_habits
+from slencodings.evaluation.predictors import Counts, Model, RightOrNot, crowd_habits, own_habits
 from slencodings.trust import learn_crowd
 from slencodings.trust.habits import Seen, learn_habits
 
@@ -131,8 +131,8 @@ def hypotheses(model, K):
     """The prior and what annotators say under each hypothesis, a truth of some difficulty."""
     if isinstance(model, Model):
         return model.prior, model.confusion
-    assert isinstance(model, OneCoin)
-    right, wrong = (np.exp(x)[..., None, None] for x in (model.log_right, model.log_wrong))
+    assert isinstance(model, RightOrNot)
+    right, wrong = (np.exp(x)[:, :, None] for x in (model.log_right, model.log_wrong))
     confusion = np.where(np.eye(K) == 1, right, wrong)
     return np.repeat(model.prior / K, K), confusion.reshape(len(right), -1, K)
 

@@ -15,7 +15,7 @@ from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
 from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
-from slencodings.evaluation.predictors import Counts, Model, OneCoin, Reader, Readings
+from slencodings.evaluation.predictors import Counts, Model, Reader, Readings, RightOrNot
 from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
 
@@ -95,12 +95,11 @@ def _bcc(c: Learner, *, types: int) -> Fitted:
 
 def _mace(c: Learner) -> Fitted:
     strategy, spamming = c.mace.details["strategy"], c.mace.details["spamming"]
-    K = strategy.shape[1]
-    know = np.asarray(c.mace.reliability)
-    confusion = know[:, None, None] * np.eye(K) + (spamming[:, None] * strategy)[:, None]
+    know, wrong = np.asarray(c.mace.reliability)[:, None], spamming[:, None] * strategy
     # VB's expectations of logarithms sum to less than one.
-    confusion /= confusion.sum(axis=2, keepdims=True)
-    return _inferred(Model(np.full(K, 1 / K), confusion), c.mace)
+    total = know + wrong.sum(axis=1, keepdims=True)
+    right, wrong = (np.log(x / total)[:, None] for x in (know + wrong, wrong))
+    return _inferred(RightOrNot(np.ones(1), right, wrong), c.mace)
 
 
 def _glad(c: Learner) -> Fitted:
@@ -110,7 +109,8 @@ def _glad(c: Learner) -> Fitted:
     # 1 - p would be 0 where somebody is very able, and no slip could be explained.
     right, wrong = -np.logaddexp(0, -x), -np.logaddexp(0, x) - math.log(max(K - 1, 1))
     right = right if K > 1 else np.zeros_like(right)
-    return _inferred(OneCoin(weight / weight.sum(), right, wrong), c.glad)
+    right, wrong = right[:, :, None], wrong[:, :, None]
+    return _inferred(RightOrNot(weight / weight.sum(), right, wrong), c.glad)
 
 
 def _inferred(reader: Reader, found: Aggregate) -> Fitted:

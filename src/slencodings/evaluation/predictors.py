@@ -1,7 +1,7 @@
 """What the others on an item tell about each annotation, under any method.
 
 A method that adds up votes is a `Counts`, one that infers a truth from a model of annotators is a
-`Model` or a `OneCoin`, and a learned crowd is both (`Readings`). All predict each annotation
+`Model` or a `RightOrNot`, and a learned crowd is both (`Readings`). All predict each annotation
 without looking at it, in closed form.
 """
 
@@ -161,15 +161,16 @@ class Model(NamedTuple):
         return p / p.sum(axis=1, keepdims=True)
 
 
-class OneCoin(NamedTuple):
-    """A truth inferred from how often annotators are right on items of each of G difficulties.
+class RightOrNot(NamedTuple):
+    """A truth inferred from annotators who say it, or else whatever they say when they do not know.
 
-    Who is wrong says any other label alike, so that a vote tells its own label from all others.
+    So a vote tells its own label from all others, and nothing about which of those.
 
     Attributes
     ----------
-    prior : (G,), of the difficulties; all truths are alike
-    log_right, log_wrong : (M, G), how likely annotator m says what is true, and each other label
+    prior : (G,), of the difficulties of items; all truths are alike
+    log_right, log_wrong : (M, G, K), or (M, G, 1) if labels are alike: how likely annotator m says
+        each label where it is true, and where another is
     """
 
     prior: Floats
@@ -187,20 +188,29 @@ class OneCoin(NamedTuple):
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
         p = self._posterior(test)
-        right, wrong = (np.exp(x[test.annotator]).T[:, :, None] for x in self[1:])
+        right, wrong = (np.exp(np.swapaxes(x[test.annotator], 0, 1)) for x in self[1:])
         return np.sum(p * (right - wrong) + wrong * p.sum(axis=2, keepdims=True), axis=0)
 
     def _posterior(self, a: Annotations) -> Floats:
         """p(difficulty, truth | others), (G, R, K)."""
-        z = np.empty((len(self.prior), len(a.item), len(a.labels)))
+        K = len(a.labels)
+        z = np.empty((len(self.prior), len(a.item), K))
         for g, log_prior in enumerate(safe_log(self.prior).tolist()):
-            right, wrong = -self.log_right[a.annotator, g], -self.log_wrong[a.annotator, g]
-            z[g] = a.sums_of_others(wrong) - a.sums_of_others(right)
-            z[g] += (log_prior - leave_one_out(wrong, a.item))[:, None]
+            right, wrong = (-np.broadcast_to(x[:, g], (len(x), K)) for x in self[1:])
+            z[g] = _told_by_others(wrong, a) - _told_by_others(right, a)
+            every = np.sum(a.y * wrong[a.annotator], axis=1) if a.soft else wrong[a.annotator, a.y]
+            z[g] += (log_prior - leave_one_out(every, a.item))[:, None]
         z -= z.max(axis=(0, 2), keepdims=True)
         np.exp(z, out=z)
         z /= z.sum(axis=(0, 2), keepdims=True)
         return z
+
+
+def _told_by_others(each: Floats, a: Annotations) -> Floats:
+    """What the others say of each label, by what an annotator's word for it is worth, (M, K)."""
+    if a.soft:
+        return leave_one_out(a.y * each[a.annotator], a.item)
+    return a.sums_of_others(each[a.annotator, a.y])
 
 
 def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
