@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -13,15 +14,16 @@ import pytest
 from crowds import crowd, make
 from strategies import present
 
-from slencodings import aggregate, metrics
+from slencodings import Annotations, aggregate, metrics
 from slencodings.datasets import digits_crowd
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
 from slencodings.evaluation import Comparison, compare, methods
 from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
-from slencodings.evaluation.measure import Resampled
+from slencodings.evaluation.measure import Resampled, as_truth
 from slencodings.evaluation.methods import methods_for
+from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, Model, RightOrNot, crowd_habits, own_habits
@@ -674,3 +676,92 @@ def test_there_are_as_many_encodings_as_the_documents_say():
     assert words in " ".join((root / "docs" / "comparison.md").read_text(encoding="utf-8").split())
     readme = (root / "README.md").read_text(encoding="utf-8")
     assert f"{count(a)} encodings on held-out votes" in readme
+
+
+def large_crowd(rng: np.random.Generator, *, rare: int = 0) -> Annotations:
+    """2,000 items with three annotations each by ten people, and some by others who are rare."""
+    N, M, K = 2000, 10, 3
+    item = np.repeat(np.arange(N), 3)
+    annotator = np.concatenate([rng.choice(M, 3, replace=False) for _ in range(N)])
+    for m in range(rare):
+        annotator[3 * m] = M + m
+    truth = rng.integers(0, K, N)
+    y = np.where(rng.random(len(item)) < 0.7, truth[item], rng.integers(0, K, len(item)))
+    names = np.arange(N), np.arange(M + rare), np.arange(K)
+    return Annotations(item, annotator, y, np.zeros(len(item)), *names)
+
+
+def test_of_many_annotations_about_so_many_are_compared_on():
+    a = large_crowd(np.random.default_rng(0))
+    found = compare(a, methods=["soft votes", "MACE"], max_annotations=900, bootstrap=10)
+    assert any("Raise max_annotations to compare on more" in note for note in found.notes)
+    assert any(
+        re.search(r"compared on [23]\d\d items of 2,000, drawn by lot: of 6,000", note)
+        for note in found.notes
+    )
+    assert 700 < found.about.scored < 1100
+    every = compare(a, methods=["soft votes", "MACE"], bootstrap=10)
+    assert every.about.scored == 6000
+    assert not any("drawn by lot" in note for note in every.notes)
+    votes = {row["method"]: row["votes"] for row in every.rows}
+    for row in found.rows:
+        assert row["votes"] == pytest.approx(votes[row["method"]], abs=0.05)
+
+
+def test_items_that_only_teach_or_have_a_known_truth_are_not_scored_for_votes():
+    a = large_crowd(np.random.default_rng(1), rare=40)
+    gold = np.full(len(a.items), -1)
+    gold[1900:] = np.argmax(a.sums()[1900:], axis=1)
+    everything = whole(a, as_truth(a, gold), None)
+    part, _ = drawn(everything, 600, np.random.default_rng(2))
+    b = part.annotations
+    assert np.all(np.bincount(b.annotator, minlength=50)[10:] == 1)  # Who is rare is there.
+    known = ~np.isnan(present(part.truth)).any(axis=1)
+    assert known.sum() == 100  # All gold items, of so few.
+    assert part.scored.sum() < 300
+    assert (known & ~part.scored).any()
+    assert set(b.items[known].tolist()) == set(range(1900, 2000))
+
+
+def test_of_many_gold_items_about_so_many_are_asked_for_their_truth():
+    a = large_crowd(np.random.default_rng(1))
+    everything = whole(a, as_truth(a, np.argmax(a.sums(), axis=1)), None)
+    part, _ = drawn(everything, 600, np.random.default_rng(2))
+    known = ~np.isnan(present(part.truth)).any(axis=1)
+    assert 150 < known.sum() < 250
+    np.testing.assert_array_equal(known, part.scored)
+
+
+def test_questions_about_one_item_are_drawn_together():
+    a = large_crowd(np.random.default_rng(1))
+    sets = np.repeat(np.arange(500), 4)
+    part, _ = drawn(whole(a, None, sets), 600, np.random.default_rng(2))
+    scored = np.unique(present(part.sets)[part.scored], return_counts=True)[1]
+    assert 30 < len(scored) < 75
+    assert np.all(scored == 4)
+
+
+def test_of_too_many_labels_methods_that_hold_confusions_are_left_out():
+    a = large_crowd(np.random.default_rng(3))
+    many = replace(a, labels=np.arange(101))
+    known = methods.methods_for(many)
+    assert {"Dawid-Skene", "EBCC", "SLE, Dawid-Skene"} == set(methods.left_out(many)) & {
+        "Dawid-Skene",
+        "EBCC",
+        "SLE, Dawid-Skene",
+    }
+    assert not set(methods.left_out(many)) & set(known)
+    assert set(methods.left_out(many)) | set(known) == set(methods.methods_for(a))
+    few = many.of_items(np.arange(60))
+    found = compare(few, folds=2, bootstrap=10)
+    assert any(
+        re.search(r"left out are Dawid-Skene, .* each of 10 annotators .* 101 labels", note)
+        for note in found.notes
+    )
+    with pytest.raises(ValueError, match=r"EBCC came\. .* some at most 100 labels"):
+        compare(few, methods=["EBCC"])
+
+
+def test_at_least_one_annotation_is_compared_on():
+    with pytest.raises(ValueError, match=r"`max_annotations` must be a whole number of at least 1"):
+        compare(large_crowd(np.random.default_rng(0)), max_annotations=0)

@@ -30,6 +30,7 @@ def compare(
     methods: c.Methods = None,
     folds: c.Folds = 5,
     bootstrap: c.Bootstrap = 1000,
+    max_annotations: c.MaxAnnotations = 200_000,
     seed: o.Seed = None,
 ) -> Found:
     """Show which encoding fits this crowd, on votes that were held out.
@@ -57,6 +58,7 @@ def compare(
             scored=crowd.scored,
             sets=crowd.sets,
             methods=methods or None,
+            max_annotations=max_annotations,
             **settings,
         )
     for note in found.notes:

@@ -18,6 +18,9 @@ Scored = Annotated[
 ]
 Folds = Annotated[int, typer.Option(min=2, help="Parts into which items are dealt.")]
 Bootstrap = Annotated[int, typer.Option(min=0, help="Resamples of items, for intervals.")]
+MaxAnnotations = Annotated[
+    int, typer.Option(min=1, help="Of more, about so many are compared on, by lot.")
+]
 Costs = Annotated[
     str | None,
     typer.Option(

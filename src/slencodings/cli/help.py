@@ -17,7 +17,7 @@ _GROUPS = {
     "Fusing": "form save_crowd smoothing prior_weight operator again by_annotator scores "
     "into_table",
     "Training": "objective encoder rounds test",
-    "Scoring": "folds bootstrap alignment epsilon groups",
+    "Scoring": "folds bootstrap max_annotations alignment epsilon groups",
     "Running": "seed quiet verbose engine memory master patience",
     "Help": "help help_all",
 }

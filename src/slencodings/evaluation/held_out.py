@@ -9,11 +9,14 @@ from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from slencodings.aggregate.em import check_count
 from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.learner import Learner, Method, Target
 from slencodings.evaluation.measure import as_truth, measure, measure_gold
-from slencodings.evaluation.methods import methods_for, pooled
+from slencodings.evaluation.methods import left_out, methods_for, pooled
+from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
@@ -21,7 +24,7 @@ from slencodings.evaluation.rows import About, Row
 from slencodings.evaluation.sets import check_sets, score_held_out
 from slencodings.evaluation.text import as_text
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.learn_crowd import scored_annotators
+from slencodings.trust.learn_crowd import MOST_LABELS, scored_annotators
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ def compare(
     methods: Sequence[str] | None = None,
     folds: int = 5,
     bootstrap: int = 1000,
+    max_annotations: int = 200_000,
     seed: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
 ) -> Comparison:
@@ -95,6 +99,7 @@ def compare(
         `MultiLabel.asked_of`: then whole sets of labels are scored, too
     methods : the rows to compute; all that suit the crowd when absent
     folds, bootstrap, seed : items are dealt and resampled so often, by a generator of this seed
+    max_annotations : of more, about so many are compared on, all those of items that are drawn
     progress : called with fits done, fits in all and the method
 
     Examples
@@ -105,12 +110,18 @@ def compare(
     >>> [(row["method"], round(row["votes"], 1), row["best"]) for row in found.rows]
     [('SLE, kappa', 1.7, True), ('soft votes', 1.7, False)]
     """
+    check_count("max_annotations", max_annotations)
     a, notes = first_of_each(annotations, reliability)
-    plan = _planned(a, methods)
-    truth = as_truth(a, gold)
-    of = None if sets is None else check_sets(a, sets)
+    part = whole(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
     rng = np.random.default_rng(seed)
-    fold = _deal(a, folds, rng)
+    if len(a.item) > max_annotations:
+        part, note = drawn(part, max_annotations, rng)
+        notes.append(note)
+    a, truth, of, asked = part
+    plan = _planned(a, methods)
+    if methods is None and (names := left_out(a)):
+        notes.append(_too_many_labels(a, names))
+    fold = _deal(a, folds, rng, asked)
     mask = None if scored is None else scored_annotators(a, scored)
     everything, n_folds = HeldOut(a, halves(a, rng), mask), int(fold.max()) + 1
     done = count()
@@ -156,11 +167,22 @@ class _Plan(NamedTuple):
 
 def _planned(a: Annotations, wanted: Sequence[str] | None) -> _Plan:
     known = methods_for(a)
-    hint = " Some need annotators, confidence or reliability, which this crowd may not have."
+    hint = (
+        " Some need annotators, confidence or reliability, which this crowd may not have, and some "
+        f"at most {MOST_LABELS} labels."
+    )
     rows = chosen_names([*known, POOL], wanted, hint=hint)
     members = pooled(a) if POOL in rows else []
     fitted = {name: known[name] for name in known if name in rows or name in members}
     return _Plan(rows, fitted, {name: known[name] for name in members})
+
+
+def _too_many_labels(a: Annotations, names: Sequence[str]) -> str:
+    return (
+        f"left out are {', '.join(names)}, which learn what each of "
+        f"{counted(len(a.annotators), 'annotator')} says where each of "
+        f"{counted(len(a.labels), 'label')} is true"
+    )
 
 
 def _sums(
@@ -253,9 +275,14 @@ def chosen_names(
     return list(dict.fromkeys(folded[name.casefold()] for name in wanted))
 
 
-def _deal(a: Annotations, folds: int, rng: np.random.Generator) -> Codes:
-    """A fold for each item that has two annotations or more; -1 for the others, which train."""
-    shared = np.flatnonzero(np.bincount(a.item, minlength=len(a.items)) > 1)
+def _deal(
+    a: Annotations,
+    folds: int,
+    rng: np.random.Generator,
+    asked: NDArray[np.bool_] | bool = True,
+) -> Codes:
+    """A fold for each item asked for that has several annotations; -1 for others, which train."""
+    shared = np.flatnonzero((np.bincount(a.item, minlength=len(a.items)) > 1) & asked)
     if folds < 2 or len(shared) < 2:
         few = "Have a second annotator answer some items; `sle triage` says which."
         raise ValueError(

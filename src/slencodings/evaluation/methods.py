@@ -18,6 +18,7 @@ from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
 from slencodings.evaluation.predictors import Counts, Model, Reader, Readings, RightOrNot
 from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
+from slencodings.trust.learn_crowd import learns_confusions
 
 # Items' log-ease in GLAD is N(1, 1); summed out over these places of it (Gauss-Hermite).
 _EASE_NODES = 9
@@ -188,13 +189,20 @@ def _learned_crowd(c: Learner, *, as_names: bool = False) -> Fitted:
 
 @dataclass(frozen=True)
 class _Row:
-    """A method, what a crowd must have for it, whether people know it by name, and pool it."""
+    """A method, what a crowd must have for it, whether people know it by name, and pool it.
+
+    Some learn a confusion of labels for each annotator, which of many labels is too much.
+    """
 
     name: str
     fit: Method
     needs: Callable[[Annotations], bool] = lambda a: True
     well_known: bool = False
     pooled: bool = False
+    confusions: bool = False
+
+    def suits(self, a: Annotations) -> bool:
+        return self.needs(a) and not (self.confusions and not learns_confusions(a))
 
 
 def _ids(a: Annotations) -> bool:
@@ -219,17 +227,21 @@ METHODS = (
     _Row("SLE, one count each", lambda c: _sle(c, _SURE_OF_ONE, smoothing=0.0), pooled=True),
     _Row("SLE, full trust", lambda c: _sle(c, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
-    _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True),
-    _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids, pooled=True),
-    _Row("IBCC", lambda c: _bcc(c, types=1), _ids),
-    _Row("EBCC", lambda c: _bcc(c, types=_TYPES), _ids, pooled=True),
+    _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True, confusions=True),
+    _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids, pooled=True, confusions=True),
+    _Row("IBCC", lambda c: _bcc(c, types=1), _ids, confusions=True),
+    _Row("EBCC", lambda c: _bcc(c, types=_TYPES), _ids, pooled=True, confusions=True),
     _Row("MACE", _mace, _ids, well_known=True, pooled=True),
     _Row("GLAD", _glad, _ids, pooled=True),
-    *(_Row(f"SLE, {name}", _with_source(source), _ids) for name, source in SOURCES.items()),
+    *(
+        _Row(f"SLE, {name}", _with_source(source), _ids, confusions=name == "Dawid-Skene")
+        for name, source in SOURCES.items()
+    ),
     _Row(
         "Dawid-Skene, weighted by confidence",
         _weighted_dawid_skene,
         lambda a: _ids(a) and _doubts(a),
+        confusions=True,
     ),
     _Row(
         "SLE, given reliability",
@@ -257,14 +269,19 @@ METHODS = (
 
 def methods_for(a: Annotations) -> dict[str, Method]:
     """The methods that make sense for a crowd, by name: some need annotator ids, or confidence."""
-    return {row.name: row.fit for row in METHODS if row.needs(a)}
+    return {row.name: row.fit for row in METHODS if row.suits(a)}
+
+
+def left_out(a: Annotations) -> list[str]:
+    """Those that would make sense, but for a confusion of so many labels for each annotator."""
+    return [row.name for row in METHODS if row.needs(a) and not row.suits(a)]
 
 
 def pooled(a: Annotations) -> list[str]:
     """Those of them that a pool chooses from: one of each kind, none that takes another's model."""
-    return [row.name for row in METHODS if row.pooled and row.needs(a)]
+    return [row.name for row in METHODS if row.pooled and row.suits(a)]
 
 
 def well_known(a: Annotations) -> list[str]:
     """Those of them that people know by name."""
-    return [row.name for row in METHODS if row.well_known and row.needs(a)]
+    return [row.name for row in METHODS if row.well_known and row.suits(a)]

@@ -85,8 +85,8 @@ def learn_crowd(
     )
     model, truth = None, None
     K, M = len(a.labels), len(a.annotators)
-    some = _enough(a, rng)[a.item]
-    if K <= MOST_LABELS and M * K**2 <= _MOST_CELLS:
+    some = enough_items(a, _MOST_TO_FIT, rng.random(len(a.items)))[a.item]
+    if learns_confusions(a):
         taught = None if like is None else like.model
         model, truth = learn_truth(a, a.rows(some), rng, taught)
     votes = _votes_alone(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
@@ -158,6 +158,12 @@ def count_each(annotations: Annotations) -> Crowd:
     return replace(crowd, people=_judge_people(crowd, a))
 
 
+def learns_confusions(a: Annotations) -> bool:
+    """Whether what each annotator says where a label is true is few enough numbers to learn."""
+    K = len(a.labels)
+    return K <= MOST_LABELS and len(a.annotators) * K**2 <= _MOST_CELLS
+
+
 def _check_comparable(a: Annotations, max_levels: int) -> None:
     if not np.any(np.bincount(a.item, minlength=1) > 1):
         raise ValueError(
@@ -168,13 +174,15 @@ def _check_comparable(a: Annotations, max_levels: int) -> None:
         raise ValueError(f"`max_levels` must be at least 1; {max_levels} came. 20 is usual.")
 
 
-def _enough(a: Annotations, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Items whose annotations are enough to learn from, (N,): more where annotators are rare."""
-    share = _MOST_TO_FIT / max(len(a.item), 1)
+def enough_items(a: Annotations, size: int, lots: Floats) -> NDArray[np.bool_]:
+    """Items whose annotations are enough to learn from, (N,), by lots in [0, 1).
+
+    About `size` annotations in all, and more where annotators are rare.
+    """
     n = np.bincount(a.annotator)
     rarest = np.full(len(a.items), len(a.item))
     np.minimum.at(rarest, a.item, n[a.annotator])
-    lots = rng.random(len(rarest))
+    share = size / max(len(a.item), 1)
     return lots < np.maximum(share, _PER_ANNOTATOR / np.maximum(rarest, 1))
 
 
