@@ -23,6 +23,7 @@ from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.measure import Resampled, as_truth
 from slencodings.evaluation.methods import methods_for
+from slencodings.evaluation.one_habit import learn_one_habit
 from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
@@ -760,3 +761,40 @@ def test_of_too_many_labels_methods_that_hold_confusions_are_left_out():
 def test_at_least_one_annotation_is_compared_on():
     with pytest.raises(ValueError, match=r"`max_annotations` must be a whole number of at least 1"):
         compare(large_crowd(np.random.default_rng(0)), max_annotations=0)
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+def test_one_habit_maximises_how_likely_votes_are(soft: bool) -> None:
+    rng = np.random.default_rng(5)
+    a = crowd(rng, N=60, R=500, M=4, K=3, soft=soft)
+    P = rng.dirichlet(np.full(3, 0.3), len(a.item))
+    found = learn_one_habit(P, a)
+    c = np.linspace(0, 1, 2001)[1:-1, None]
+
+    def highest(rows: Any, expected: float, strength: float) -> float:
+        y = a.vectors[rows]
+        chance = c[..., None] * P[rows] + (1 - c[..., None]) * found.base_rate
+        held = strength * (expected * np.log(c) + (1 - expected) * np.log(1 - c))[:, 0]
+        return float(c[np.argmax(np.sum(y * np.log(chance), axis=(1, 2)) + held), 0])
+
+    of_crowd = highest(slice(None), 0.9, 1.0)
+    assert found.follows[-1] == pytest.approx(of_crowd, abs=5e-3)
+    for m in range(4):
+        expected = highest(a.annotator == m, float(found.follows[-1]), 10.0)
+        assert found.follows[m] == pytest.approx(expected, abs=5e-3)
+    c = found.follows[a.annotator][:, None]
+    said = found.said(P, a.annotator)
+    np.testing.assert_allclose(said, c * P + (1 - c) * found.base_rate, rtol=1e-12)
+    np.testing.assert_allclose(found.said(P).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_of_too_many_labels_one_habit_is_learned_of_each_annotator() -> None:
+    a = large_crowd(np.random.default_rng(3)).of_items(np.arange(200))
+    many = replace(a, labels=np.arange(101))
+    fit = methods_for(many)["soft votes"](Learner(many))
+    held_out = HeldOut(many, halves(many, np.random.default_rng(0)))
+    found, P = predict(fit, many, held_out), fit.reader.predict(many)
+    habit = learn_one_habit(P, many)
+    np.testing.assert_array_equal(found.votes, habit.said(P))
+    np.testing.assert_array_equal(found.own, habit.said(P, many.annotator))
+    assert np.all(found.votes > 0)  # No vote is impossible.

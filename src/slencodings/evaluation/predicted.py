@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slencodings import metrics
 from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.learner import Fitted
-from slencodings.evaluation.predictors import crowd_habits
+from slencodings.evaluation.predictors import habits_of
 from slencodings.evaluation.vote_counts import dirichlet_log_loss
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.opinion import Floats
@@ -94,10 +94,10 @@ def predict(fit: Fitted, train: Annotations, held_out: HeldOut) -> Predicted:
     a, reader, habits = held_out.annotations, fit.reader, None
     if fit.infers_truth:
         rows = of_scored(train, held_out.scored)
-        habits = crowd_habits(reader.predict(train)[rows], train.rows(rows))
+        habits = habits_of(reader.predict(train)[rows], train.rows(rows))
 
     def votes(direct: Floats) -> Floats:
-        return direct if habits is None else direct @ habits
+        return direct if habits is None else habits(direct)
 
     direct = reader.predict(a)
     joint = np.zeros(len(a.items))

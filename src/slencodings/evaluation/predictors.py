@@ -14,11 +14,13 @@ import numpy as np
 
 from slencodings.aggregate.em import safe_log
 from slencodings.annotations import Annotations, leave_one_out
+from slencodings.evaluation.one_habit import learn_one_habit
 from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_own_habits
 from slencodings.metrics import top_shares
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd
 from slencodings.trust.habits import Seen, learn_habits
+from slencodings.trust.learn_crowd import MOST_LABELS
 
 _EXPECTED_ACCURACY = 0.9
 # W of the Dirichlets that opinions stand for, unless it is learned.
@@ -103,6 +105,10 @@ class Counts(NamedTuple):
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), by their habits on other items."""
+        if len(train.labels) > MOST_LABELS:
+            return learn_one_habit(self.predict(train), train).said(
+                self.predict(test), test.annotator
+            )
         seen, asked = (Pointed.of(*self._parts(a), self.base_rate) for a in (train, test))
         crowd = crowd_habits(self.predict(train), train)
         return learn_own_habits(seen, train, crowd).predict(asked, test.annotator)
@@ -211,6 +217,14 @@ def _told_by_others(each: Floats, a: Annotations) -> Floats:
     if a.soft:
         return leave_one_out(a.y * each[a.annotator], a.item)
     return a.sums_of_others(each[a.annotator, a.y])
+
+
+def habits_of(predicted: Floats, a: Annotations) -> Callable[[Floats], Floats]:
+    """From the label that others point to, (R, K), to what people say then."""
+    if len(a.labels) > MOST_LABELS:
+        return learn_one_habit(predicted, a).said
+    habits = crowd_habits(predicted, a)
+    return lambda pointed: pointed @ habits
 
 
 def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
