@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from slencodings.files.duckdb import _broken_line
-from slencodings.files.heads import format_of, header, text_of
 from slencodings.files.locate import Source
-from slencodings.files.scan import scan, typed
+from slencodings.files.scan import format_of, header, scan, text_of
+from slencodings.files.values import typed
 from slencodings.tables.roles import USUAL_NAMES, Reading, choose_columns, find_columns
 
 

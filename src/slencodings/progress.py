@@ -33,11 +33,15 @@ def notes(quiet: bool, verbose: bool = True) -> Generator[tuple[Say, Progress]]:
     Details, such as all that was learned, may be many lines, and are told if `verbose`.
     """
 
+    if quiet:
+        yield lambda what, text: None, lambda what, done, total, unit: None
+        return
+
     def say(what: str, text: str) -> None:
-        if not quiet and (verbose or what != "detail"):
+        if verbose or what != "detail":
             show(printable(f"{what:<8} {text}"))
 
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         show = partial(typer.echo, err=True)
         yield say, lambda what, done, total, unit: None
         return

@@ -10,10 +10,11 @@ from pathlib import Path
 from slencodings import __version__
 from slencodings.files.forms import about_crowd, lay_out
 from slencodings.files.job import Job, Weighing, check_finite, choose_job, read_job
-from slencodings.files.scan import Relation, read_chosen
+from slencodings.files.locate import Relation
 from slencodings.files.store import batches, settings, sums
 from slencodings.files.store.opening import open_store
 from slencodings.files.store.value import Store
+from slencodings.files.values import read_chosen
 from slencodings.files.write import STORED, writing
 from slencodings.tables.fuse import About, add_rows
 from slencodings.tables.roles import Reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slencodings.annotations import counted
 from slencodings.files.duckdb import opened
-from slencodings.files.scan import typed
+from slencodings.files.values import typed
 from slencodings.tables.roles import Reading, find_columns, listed
 
 # Other names for what something costs.

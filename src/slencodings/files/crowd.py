@@ -22,12 +22,13 @@ from slencodings.files.crowd_columns import (
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.exports.judges import TOKENS
 from slencodings.files.gold import read_gold
-from slencodings.files.job import tell_missing
-from slencodings.files.locate import QUESTION, locate, read_tool
-from slencodings.files.scan import Relation, Step, choose, quote, read_chosen, scan
+from slencodings.files.job import about_labels
+from slencodings.files.locate import QUESTION, Relation, locate, read_tool
+from slencodings.files.scan import Step, choose, scan
 from slencodings.files.scored import choose_scored
 from slencodings.files.times import find_time
-from slencodings.files.write import disk_errors, workspace
+from slencodings.files.values import read_chosen
+from slencodings.files.write import disk_errors, quote, workspace
 from slencodings.opinion import Codes, Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
@@ -125,7 +126,8 @@ def read_crowd(
                 a = read_annotations(rows, reading)
                 unlabelled = _unlabelled(rows, reading)
             _tell(a, reading, found.name, say)
-            tell_missing(unlabelled, a.labels.tolist(), say)
+            for note in about_labels(unlabelled, a.labels.tolist()):
+                say("note", note)
             more = Columns(table, asked.item, reading, a, say)
             # A reader of exports says which label a yes or no is about.
             asks = QUESTION in found.known

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
-from slencodings.files.locate import QUESTION
-from slencodings.files.scan import Relation, Table, item_parts, join_item, quote
+from slencodings.files.locate import QUESTION, Relation
+from slencodings.files.scan import Table, item_parts
 from slencodings.files.scored import values_of_annotators
 from slencodings.files.times import read_times
+from slencodings.files.values import join_item
+from slencodings.files.write import quote
 from slencodings.opinion import Codes, Floats
 from slencodings.progress import Say
 from slencodings.tables.roles import Reading, listed, nearest

@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
-from slencodings.files.forms import how_written
 from slencodings.files.in_place import fuse_in_place, refuse_calibrated
 from slencodings.files.job import choose_weighing
 from slencodings.files.places import check_target
-from slencodings.files.write import disk_errors, literal, quote, workspace, writing
+from slencodings.files.write import disk_errors, literal, quote, tell_written, workspace, writing
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading, choose_columns, nearest
@@ -79,8 +77,7 @@ def encode_table(
             about["written"] = _write_table(database, opinions, into_table, about)
         else:
             about["written"] = _write_file(opinions, str(target), writer, about)
-    place = into_table or target
-    say("wrote", f"{place}: {counted(about['written'], 'row')}, {how_written(about)}")
+    tell_written(into_table or str(target), about, say)
     return about
 
 

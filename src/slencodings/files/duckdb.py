@@ -15,10 +15,9 @@ from typing import Any, TypeVar, get_args
 import duckdb
 
 from slencodings.choices import Format, TableFormat
-from slencodings.files.heads import OTHER_ENCODING, common_format
 from slencodings.files.locate import Connection, Source, converted, locate
 from slencodings.files.readable import unpacked
-from slencodings.files.scan import Step, Table, scan
+from slencodings.files.scan import OTHER_ENCODING, Step, Table, common_format, scan
 from slencodings.files.write import disk_errors, is_of_disk, workspace
 from slencodings.progress import Progress, Say
 from slencodings.tables.roles import Reading

@@ -18,13 +18,12 @@ import narwhals as nw
 import numpy as np
 
 from slencodings import __version__
-from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files import one_pass
 from slencodings.files.adding import add_to_store, fuse_store
 from slencodings.files.bucket import ADDRESS, upload
 from slencodings.files.duckdb import plain_errors, watch
-from slencodings.files.forms import about_rows, carry, how_written, lay_out, note_open
+from slencodings.files.forms import about_rows, carry, lay_out, note_open
 from slencodings.files.job import (
     Also,
     Input,
@@ -34,11 +33,12 @@ from slencodings.files.job import (
     choose_weighing,
     read_job,
 )
-from slencodings.files.locate import Source, locate, read_tool
+from slencodings.files.locate import Relation, Source, locate, read_tool
 from slencodings.files.places import Places, check_places
-from slencodings.files.scan import Relation, Step, read_chosen
+from slencodings.files.scan import Step
 from slencodings.files.store.opening import alone
-from slencodings.files.write import disk_errors, workspace, writing, writing_parts
+from slencodings.files.values import read_chosen
+from slencodings.files.write import disk_errors, tell_written, workspace, writing, writing_parts
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.engines import ITEM, LABEL
@@ -131,7 +131,7 @@ def encode_file(
         if new is not None and elsewhere is not None:
             _hand_over(new, elsewhere)
     if target is not None:
-        say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
+        tell_written(target, about, say)
     if save_crowd is not None:
         say("wrote", f"{save_crowd}: the crowd that was learned")
     return about

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import counted
 from slencodings.files.duckdb import opened
 from slencodings.files.readable import check_unpacked
-from slencodings.files.scan import typed
+from slencodings.files.values import typed
 from slencodings.tables.roles import Reading, find_columns
 
 # Of n items, (n, D) or (n, ...).

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slencodings.annotations import counted, some
-from slencodings.files.scan import Relation
+from slencodings.files.locate import Relation
 from slencodings.files.store.opening import alone, open_store
 from slencodings.files.store.sums import read_sums
 from slencodings.files.store.value import Store

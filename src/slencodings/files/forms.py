@@ -19,7 +19,7 @@ from slencodings.trust.stored import crowd_to_dict
 
 if TYPE_CHECKING:
     from slencodings.files.job import Weighing
-    from slencodings.files.scan import Relation
+    from slencodings.files.locate import Relation
     from slencodings.opinion import Opinion
     from slencodings.progress import Say
     from slencodings.tables.roles import Reading
@@ -31,10 +31,6 @@ MOST_WIDE_LABELS = 20
 OPEN, MOST_ROWS = 0.9, 1_000_000
 # So many numbers of a crowd are written with opinions; larger ones only in short.
 _MOST_WRITTEN = 10_000
-_ASKED = {
-    "votes": "probability that the next person says it",
-    "truth": "probability that it is true",
-}
 
 
 class WeightedRows(NamedTuple):
@@ -187,12 +183,3 @@ def about_crowd(crowd: Crowd, weigh: str, seed: int) -> About:
     known = crowd_to_dict(crowd) if size <= _MOST_WRITTEN else describe(crowd)
     learned = {"seed": seed} if weigh == "learned" else {}
     return {"weigh": weigh, **learned, "crowd": known}
-
-
-def how_written(about: About) -> str:
-    """How opinions were made and what they mean, in words."""
-    if "reading" not in about:
-        return f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
-    weights = {"learned": "learned weights"}.get(about["weigh"], f"weights of {about['weigh']}")
-    weights = weights if about["crowd"]["losses"] else "one count each"
-    return f"{about['form']}: {_ASKED[about['reading']]}, {weights}"

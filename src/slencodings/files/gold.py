@@ -10,8 +10,10 @@ import numpy as np
 from slencodings.annotations import Annotations, counted, plainly
 from slencodings.files.crowd_columns import Columns
 from slencodings.files.duckdb import plain_errors
-from slencodings.files.locate import Connection, Source, converted
-from slencodings.files.scan import Relation, quote, scan, typed
+from slencodings.files.locate import Connection, Relation, Source, converted
+from slencodings.files.scan import scan
+from slencodings.files.values import typed
+from slencodings.files.write import quote
 from slencodings.opinion import Floats
 from slencodings.tables.roles import Reading, choose_columns
 

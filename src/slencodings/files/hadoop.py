@@ -17,8 +17,8 @@ from typing import Any, cast
 
 from slencodings.annotations import counted, some
 from slencodings.files.beside import ABOUT, tells_about_others
-from slencodings.files.heads import header
-from slencodings.files.scan import NO_NUMBER, common_types, number_columns
+from slencodings.files.scan import common_types, header, number_columns
+from slencodings.files.values import NO_NUMBER
 from slencodings.progress import Say
 from slencodings.tables.engines import About
 from slencodings.tables.roles import Reading, choose_columns

@@ -15,8 +15,9 @@ from duckdb import ColumnExpression, ConstantExpression
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly, some
-from slencodings.files.locate import Connection, Source
-from slencodings.files.scan import Chosen, Relation, Step, choose, quote
+from slencodings.files.locate import Connection, Relation, Source
+from slencodings.files.scan import Chosen, Step, choose
+from slencodings.files.write import quote
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
@@ -141,9 +142,7 @@ def read_job(job: Job, weighing: Weighing, crowd: Relation, reading: Reading) ->
     all_kept = reading.duplicates == "all" and reading.annotator is not None
     repeated = count_repeated(rows) if all_kept else None
     note_lost(crowd, reading, stated=stored is None, say=say)
-    tell(rows, source.name, len(source.files), say)
-    if repeated is not None:
-        rows = tell_repeated(rows, *repeated, say)
+    rows = tell(rows, source.name, len(source.files), say, repeated)
     return Input(crowd, reading, rows)
 
 
@@ -243,37 +242,44 @@ def end_of_scale(reading: Reading) -> tuple[str, float, str] | None:
     )
 
 
-def tell(rows: Rows, name: str, files: int, say: Say) -> None:
-    """Tell how much was read."""
+def tell(
+    rows: Rows, name: str, files: int, say: Say, repeated: tuple[int, int] | None = None
+) -> Rows:
+    """Tell how much was read, and what of it may surprise.
+
+    `repeated` : how many rows repeat an earlier pair in one of how many parts, if that was counted;
+    the rows come back with it among their counts.
+    """
+    notes = about_labels(rows.counts["unlabelled"], rows.labels)
+    if repeated is not None:
+        found, parts = repeated[0] * repeated[1], repeated[1]
+        notes += _about_repeated(found, parts) if found else []
+        counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
+        rows = rows._replace(counts=counts)
     several = f"{files:,} files, " if files > 1 else ""
     how_many = f"{counted(rows.counts['rows'], 'row')}, {counted(len(rows.labels), 'label')}"
     say("read", f"{name}: {several}{how_many}: {some(rows.labels, plainly)}")
-    tell_missing(rows.counts["unlabelled"], rows.labels, say)
+    for note in notes:
+        say("note", note)
+    return rows
 
 
-def tell_missing(n: int, labels: Sequence[Any], say: Say) -> None:
-    """Tell how many rows have no label, and which label looks as if it meant that."""
-    if n:
-        say("note", f"{counted(n, 'row')} without a label; their items are kept")
-    for label in labels:
-        if str(label).casefold() in ("nan", "null", "<na>"):
-            none = f"{label!r} is taken for a label; if it means none, leave such cells empty"
-            say("note", none)
+def about_labels(n: int, labels: Sequence[Any]) -> list[str]:
+    """How many rows have no label, and which label looks as if it meant that, in words."""
+    missing = [f"{counted(n, 'row')} without a label; their items are kept"] if n else []
+    return missing + [
+        f"{label!r} is taken for a label; if it means none, leave such cells empty"
+        for label in labels
+        if str(label).casefold() in ("nan", "null", "<na>")
+    ]
 
 
-def tell_repeated(rows: Rows, found: int, parts: int, say: Say) -> Rows:
-    """Tell how many rows repeat an earlier pair, as found in one of so many parts."""
-    found *= parts
-    if found:
-        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
-        they = f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)}"
-        say(
-            "note",
-            f"{they} an earlier (item, annotator) pair{where}; all are kept. "
-            "--duplicates average|first|last|error changes that",
-        )
-    counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
-    return rows._replace(counts=counts)
+def _about_repeated(n: int, parts: int) -> list[str]:
+    about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+    return [
+        f"{about}{counted(n, 'row')} repeat{'s' * (n == 1)} an earlier (item, annotator) pair"
+        f"{where}; all are kept. --duplicates average|first|last|error changes that"
+    ]
 
 
 def check_finite(job: Job, smoothing: float | None) -> None:

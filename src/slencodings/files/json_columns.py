@@ -5,18 +5,12 @@ from __future__ import annotations
 import glob
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any, TypeAlias
-
-import duckdb
+from typing import Any
 
 from slencodings.annotations import counted
-from slencodings.choices import TableFormat
-from slencodings.files.heads import LINES, Head
-from slencodings.files.locate import Connection
+from slencodings.files.locate import Connection, Relation
 from slencodings.files.write import quote
 from slencodings.tables.roles import check_names
-
-Relation: TypeAlias = duckdb.DuckDBPyRelation
 
 # The types of JSON values that one column can hold, and the column's type.
 JSON_TYPES = (
@@ -29,14 +23,14 @@ JSON_TYPES = (
 
 
 def json_keys(
-    connection: Connection, files: Sequence[str], format: TableFormat, head: Head
+    connection: Connection, files: Sequence[str], format: Any, compression: Any
 ) -> dict[str, list[str]]:
     """The keys of the JSON objects in each file."""
     names: Any = [glob.escape(file) for file in files]
     whole = connection.read_json(
         names,
-        format=LINES[format],
-        compression=head.compression,
+        format=format,
+        compression=compression,
         records="false",
         columns={"json": "JSON"},
         filename=True,

@@ -26,6 +26,7 @@ from slencodings.progress import Say
 from slencodings.tables.roles import Reading, nearest
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
+Relation: TypeAlias = duckdb.DuckDBPyRelation
 
 # The extension of DuckDB for each kind of address, without which it does not know them.
 EXTENSIONS = {

@@ -21,11 +21,17 @@ import duckdb
 import narwhals as nw
 
 from slencodings.files.forms import MOST_WIDE_LABELS, lay_out, usual_form
-from slencodings.files.heads import HEAD, head_of
-from slencodings.files.job import Job, Weighing, end_of_scale, note_end, tell, tell_repeated
-from slencodings.files.labels import Answers, are_plain, judge_answers, may_number_rows
-from slencodings.files.locate import Connection
-from slencodings.files.scan import FOUND, Chosen, Relation, read_numbers
+from slencodings.files.job import Job, Weighing, end_of_scale, note_end, tell
+from slencodings.files.locate import Connection, Relation
+from slencodings.files.scan import HEAD, Chosen, head_of
+from slencodings.files.values import (
+    FOUND,
+    Answers,
+    are_plain,
+    judge_answers,
+    may_number_rows,
+    read_numbers,
+)
 from slencodings.files.write import in_any_order, literal
 from slencodings.tables.checks import Flaw, any_of
 from slencodings.tables.columns import natural
@@ -103,10 +109,9 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     rows = rows._replace(counts={"rows": n, "unlabelled": n - labelled})
     if end is not None:
         note_end(ends, end[2], say)
-    tell(rows, job.source.name, len(job.source.files), say)
-    if people:
-        parts = parts_counted(n)
-        rows = tell_repeated(rows, tally.repeated(parts), parts, say)
+    parts = parts_counted(n)
+    repeated = (tally.repeated(parts), parts) if people else None
+    rows = tell(rows, job.source.name, len(job.source.files), say, repeated)
     return Fused(rows, opinions, about)
 
 

@@ -1,47 +1,41 @@
-"""Files as one table: of which format they are, which columns they have, and of what type."""
+"""Files as one table: of which format they are, which columns they have, and which are chosen.
+
+How each is to be read is told by its name and by how it begins.
+"""
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
+import io
+import re
 import shlex
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import groupby
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import duckdb
 
-from slencodings.annotations import counted
 from slencodings.choices import Format, TableFormat
-from slencodings.files.heads import LINES, Head, common_format, head_of
 from slencodings.files.json_columns import from_json, json_keys
-from slencodings.files.labels import (
-    FOUND,
-    check_answers,
-    found_order,
-    merge_spellings,
-    note_items,
-    one_of_lists,
-)
-from slencodings.files.locate import Connection, Source, is_store
-from slencodings.files.write import literal, quote
+from slencodings.files.locate import SUFFIXES, Connection, Relation, Source, is_store
+from slencodings.files.readable import is_gzip, unpacked
 from slencodings.progress import Say
-from slencodings.tables.columns import typed_labels
-from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns, listed
+from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns
 
-Relation: TypeAlias = duckdb.DuckDBPyRelation
 # Called when a step begins: its name, how much there is to do if that is known, and of what; and
 # again with how much is done, where that is not for DuckDB to say.
 Step: TypeAlias = Callable[..., None]
-
-# Between the parts of an item's name, as in exports with several questions.
-BETWEEN = " / "
-# What other programs write in a column of numbers where there is none.
-NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
-DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
+# The formats that are JSON, as DuckDB calls them.
+LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
+OTHER_ENCODING = "Say which encoding it has: encoding='cp1252'."
+# How much of a file is looked at to tell what it is.
+HEAD = 1 << 16
 
 
 class Chosen(NamedTuple):
@@ -106,39 +100,6 @@ def choose(
     return Chosen(table, relation, reading, numbers, parts, found)
 
 
-def read_chosen(connection: Connection, chosen: Chosen, say: Say) -> tuple[Relation, Reading]:
-    """The values of columns that were chosen, and the reading with labels in their type."""
-    table, relation, reading, numbers, parts, found = chosen
-    if table.format != "parquet":
-        relation = _read_once(connection, relation, numbers)
-    relation = typed(relation, numbers, say)
-    if parts:
-        name = str(reading.item)
-        relation = join_item(relation, parts, name)
-        say("note", f"{name!r} is made of {listed(parts)}, joined with {BETWEEN!r}")
-    relation = one_of_lists(relation, reading.label)
-    if reading.merge_case:
-        relation = merge_spellings(relation, reading.label)
-    if reading.ordered and list(reading.labels or []) == [FOUND]:
-        in_order = found_order(relation, reading.label)
-        reading = replace(reading, labels=in_order)
-        say("note", f"the order of labels: {listed(in_order)}")
-    named = reading.labels is not None
-    check_answers(relation, reading.label, say, named=named, ordered=reading.ordered)
-    if found:
-        note_items(relation, str(reading.item), table.names, say)
-    return relation, reading if reading.labels is None else typed_labels(reading, relation)
-
-
-def read_numbers(connection: Connection, source: Source, chosen: Chosen) -> Relation:
-    """The columns that were chosen of CSV, with what are to be numbers read as that.
-
-    It is faster than to make text into numbers; what is none stops the engine.
-    """
-    table = scan(connection, source, chosen.reading.format, chosen.numbers)
-    return table.pick(chosen.relation.columns)
-
-
 def scan(
     connection: Connection,
     source: Source,
@@ -155,7 +116,7 @@ def scan(
         files = list(run)
         keys: dict[str, list[str]] = {}
         if format in LINES:
-            keys = json_keys(connection, files, format, head)
+            keys = json_keys(connection, files, LINES[format], head.compression)
             head = head._replace(names=tuple(sorted({k for each in keys.values() for k in each})))
         part = _read_files(connection, files, format, head, numbers, folders=source.folders)
         parts.append(part)
@@ -240,9 +201,8 @@ def _read_files(
     names: Any = [glob.escape(file) for file in files]
     hive: dict[str, Any] = {"hive_partitioning": folders, "hive_types_autocast": False}
     if format == "parquet":
-        listed = ", ".join(map(literal, names))
         how = ", ".join(f"{option} = {value}" for option, value in hive.items())
-        return connection.sql(f"FROM read_parquet([{listed}], {how})")
+        return connection.sql(f"FROM read_parquet({duckdb.ConstantExpression(names)}, {how})")
     hive["compression"] = head.compression
     if format in LINES:
         columns = dict.fromkeys(head.names, "JSON")
@@ -266,85 +226,6 @@ def number_columns(reading: Reading) -> list[str]:
     return [name for role, name in reading.wanted if role in numbers]
 
 
-def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str]) -> Relation:
-    """The relation as a table in scratch, with numbers in some columns if all words are that.
-
-    A temporary one: others are packed to last, and written once more at the end.
-    """
-    numbers = [name for name in _texts(relation) if name in numbers]
-    if numbers:
-        # Nearly always all are numbers or missing, and then this takes a third less.
-        columns = {name: duckdb.ColumnExpression(name) for name in relation.columns}
-        plain = {name: columns[name].cast("DOUBLE").alias(name) for name in numbers}
-        _rows = relation.select(*(columns | plain).values())
-        with suppress(duckdb.ConversionException, duckdb.InvalidInputException):
-            connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
-            return connection.table("crowd")
-        read = ", ".join(f"{_as_number(name)} AS {quote(name)}" for name in numbers)
-        # Most are numbers, and whether the rest are words is asked later.
-        others = {f"sle_other_{i}": name for i, name in enumerate(numbers)}
-        other = (f"if({_as_number(n)} IS NULL, {quote(n)}, NULL) AS {o}" for o, n in others.items())
-        _rows = relation.project(f"* REPLACE ({read}), {', '.join(other)}")
-        connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
-        words = " OR ".join(map(_is_word, others))
-        if not connection.execute(f"SELECT bool_or({words}) FROM crowd").fetchall()[0][0]:
-            return connection.table("crowd").select(*columns.values())
-    # Which words, and in which row, is told of the text.
-    connection.execute("CREATE OR REPLACE TEMP TABLE crowd AS FROM relation")
-    return connection.table("crowd")
-
-
-def _texts(relation: Relation) -> list[str]:
-    types = zip(relation.columns, map(str, relation.types), strict=True)
-    return [name for name, type in types if type == "VARCHAR"]
-
-
-def _as_number(name: str) -> str:
-    return f"TRY_CAST({quote(name)} AS DOUBLE)"
-
-
-def _is_word(name: str) -> str:
-    """Whether text that is no number says more than that there is none."""
-    text = quote(name)
-    return f"({text} IS NOT NULL AND lower(trim({text})) NOT IN {NO_NUMBER})"
-
-
-def typed(
-    relation: Relation, numbers: Sequence[str], say: Say = lambda what, text: None
-) -> Relation:
-    """The relation with text turned into numbers in some columns; other words are refused.
-
-    Where no number has a point, commas may part decimals, and that is said.
-    """
-    texts = _texts(relation)
-    for name in numbers:
-        if name not in texts:
-            continue
-        text, number = quote(name), _as_number(name)
-        wrong = f"{_is_word(name)} AND {number} IS NULL"
-        numbered = relation.project(
-            f"row_number() OVER () AS row, {text} AS value, {wrong} AS wrong, "
-            f"wrong AND regexp_full_match(trim({text}), '{DECIMAL_COMMA}') AS comma"
-        )
-        found = numbered.aggregate(
-            "count_if(wrong), min(row) FILTER (wrong), arg_min(value, row) FILTER (wrong), "
-            "count_if(comma), count_if(value LIKE '%.%')"
-        )
-        count, row, value, commas, points = found.fetchall()[0]
-        if count and (count > commas or points):
-            do = "does" if count == 1 else "do"
-            raise ValueError(
-                f"column {name!r} must hold numbers; {counted(count, 'row')} {do} not, first "
-                f"{value!r} in row {row} of the data. Map its words to numbers first, or name "
-                "another column."
-            )
-        if count:
-            say("note", f"column {name!r} has decimal commas: {value} is {value.replace(',', '.')}")
-            number = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
-        relation = relation.project(f"* REPLACE ({number} AS {text})")
-    return relation
-
-
 def item_parts(item: Any, names: Sequence[str]) -> list[str]:
     """The columns that name an item together; none if one does."""
     if not isinstance(item, str) or item in names or "," not in item:
@@ -361,16 +242,147 @@ def _joined_name(parts: Sequence[str], names: Sequence[str]) -> str:
     return next(name for name in choices if name.casefold() not in taken)
 
 
-def join_item(relation: Relation, parts: Sequence[str], name: str) -> Relation:
-    """The relation with a column of items that several columns name."""
-    texts = [f"CAST({quote(part)} AS VARCHAR)" for part in parts]
-    joined = relation.project(f"*, {f' || {BETWEEN!r} || '.join(texts)} AS {quote(name)}")
-    pairs = joined.project(", ".join(map(quote, [name, *parts]))).distinct()
-    alike = pairs.aggregate(f"{quote(name)} AS name, count(*) AS n", quote(name))
-    found = alike.filter("n > 1 AND name IS NOT NULL").limit(1).fetchall()
-    if found:
+def common_format(source: Source, asked: Format | None = None) -> TableFormat:
+    """The one format of all files: as asked, by their names, or else by how they begin."""
+    if asked in get_args(TableFormat):
+        return cast("TableFormat", asked)
+    known = format_of if source.local else _format_by_name
+    found = {known(file): file for file in reversed(source.files)}
+    if None in found:
         raise ValueError(
-            f"items that {', '.join(map(repr, parts))} name must differ when these are joined with "
-            f"{BETWEEN!r}; several are {found[0][0]!r} then. Write them otherwise."
+            f"the names of files must say their format, {', '.join(SUFFIXES)}; "
+            f"{found[None]!r} does not. Name the `format`."
         )
-    return joined
+    if len(found) > 1:
+        came = " and ".join(f"{file} is {str(f).upper()}" for f, file in sorted(found.items()))
+        raise ValueError(
+            f"all files must be of one format; {came}. Name those of one kind with a pattern, "
+            "such as 'folder/*.parquet'."
+        )
+    return cast("TableFormat", next(iter(found)))
+
+
+def format_of(file: str) -> TableFormat:
+    """The format of a file, by its name or else by how it begins."""
+    if known := _format_by_name(file):
+        return known
+    path = Path(file)
+    head = _beginning(path)
+    if head[:4] == b"PAR1":
+        return "parquet"
+    first = text_of(path, head).lstrip()[:1]
+    return "jsonl" if first == "{" else "json" if first == "[" else "csv"
+
+
+def _format_by_name(file: str) -> TableFormat | None:
+    """The format that the name of a file says, if it does."""
+    suffixes = [s.lower() for s in PurePath(file).suffixes[-2:] if s.lower() != ".gz"]
+    known = {f".{f}": f for f in get_args(TableFormat)} | {".pq": "parquet", ".ndjson": "jsonl"}
+    return cast("TableFormat | None", known.get(suffixes[-1])) if suffixes else None
+
+
+class Head(NamedTuple):
+    """How a file is to be read: whether it is packed, and the delimiter and columns of CSV."""
+
+    compression: Literal["gzip", "none", "auto_detect"]
+    delimiter: str = ""
+    names: tuple[str, ...] = ()
+
+
+def head_of(connection: Connection, local: bool, format: TableFormat, file: str) -> Head:
+    """How a file is to be read; files with the same head are read together."""
+    if local:
+        head = _look(Path(file), format)
+    elif format in ("csv", "tsv"):
+        query = "SELECT Delimiter, [c.name FOR c IN Columns] FROM sniff_csv(?)"
+        delimiter, names = connection.execute(query, [glob.escape(file)]).fetchall()[0]
+        head = Head("auto_detect", delimiter, tuple(names))
+    else:
+        head = Head("auto_detect")
+    if format == "parquet":
+        relation = connection.read_parquet(glob.escape(file), hive_partitioning=False)
+        head = head._replace(names=(*relation.columns, *map(str, relation.types)))
+    return head
+
+
+def _look(path: Path, format: TableFormat) -> Head:
+    """Tell how a file on this machine is to be read by how it begins, or refuse it."""
+    packed = is_gzip(path)
+    if format == "parquet":
+        if packed:
+            raise ValueError(
+                f"{path.name} is a gzipped Parquet file, which cannot be read in parts. "
+                f"Unpack it first: gunzip {path.name}"
+            )
+        return Head("none")
+    head, compression = _beginning(path), "gzip" if packed else "none"
+    text = text_of(path, head)
+    if format in LINES:
+        _check_json(path, text)
+        return Head(compression)
+    delimiter, names = header(path.name, text, "\t" if format == "tsv" else ",;\t|")
+    return Head(compression, delimiter, tuple(names))
+
+
+def _beginning(path: Path) -> bytes:
+    """The first bytes of a file, unpacked."""
+    try:
+        with unpacked(path) as file:
+            return file.read(HEAD)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(
+            f"{path.name} is gzipped and damaged: {error}. Copy or download it again."
+        ) from error
+
+
+def text_of(path: Path, head: bytes) -> str:
+    """The first bytes of a file as text, whole lines if there are any."""
+    if b"\x00" in head:
+        raise ValueError(
+            f"{path.name} must be CSV, TSV, Parquet, JSONL or .xlsx; it is a binary file of "
+            f"another kind (it begins with {head[:8]!r}). Export it to one of these first."
+        )
+    try:
+        return (head[: head.rfind(b"\n") + 1] or head).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path.name} must be UTF-8; line {line} is not (it has {head[error.start :][:1]!r}). "
+            f"{OTHER_ENCODING}"
+        ) from error
+
+
+def header(name: str, text: str, delimiters: str) -> tuple[str, list[str]]:
+    """The delimiter and the column names of a CSV file, from its first line."""
+    # What stands in quotes may have any of them.
+    first = re.sub('"[^"]*"', "", text).split("\n", 1)[0]
+    delimiter = max(delimiters, key=first.count)
+    lines = csv.reader(io.StringIO(text, newline=None), delimiter=delimiter)
+    names: list[str] = next(lines, list[str]())
+    if not any(names):
+        raise ValueError(f"the first line of {name} must name the columns; it is empty.")
+    # An index without a name is what pandas puts first.
+    names = [column or f"column{i}" for i, column in enumerate(names)]
+    for column in names:
+        if names.count(column) > 1:
+            raise ValueError(
+                f"column names must differ; {column!r} came {names.count(column)} times in "
+                f"{name}. Rename all but one."
+            )
+    if len({column.casefold() for column in names}) < len(names):
+        check_names(names, [])  # says which
+    return delimiter, names
+
+
+def _check_json(path: Path, text: str) -> None:
+    """Refuse an array cut off after a comma, which DuckDB reads."""
+    if is_gzip(path) or text.lstrip()[:1] != "[":
+        return
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - HEAD))
+        end = file.read().rstrip()[-1:]
+    if end != b"]":
+        raise ValueError(
+            f"{path.name} is cut off: a JSON array ends with ]; {end.decode(errors='replace')!r} "
+            "came. Copy or download it again."
+        )

@@ -20,8 +20,7 @@ from typing import Any
 
 import narwhals as nw
 
-from slencodings.annotations import counted, some
-from slencodings.files.forms import how_written
+from slencodings.annotations import some
 from slencodings.files.hadoop import (
     common_format,
     exists,
@@ -33,6 +32,7 @@ from slencodings.files.hadoop import (
 )
 from slencodings.files.in_place import fuse_in_place, refuse_calibrated
 from slencodings.files.job import choose_weighing
+from slencodings.files.write import tell_written
 from slencodings.progress import Say
 from slencodings.tables.checks import Flaw, any_of, refuse_flaws
 from slencodings.tables.engines import Frame
@@ -92,7 +92,7 @@ def encode_files(
             return describe()
 
         about = write(spark, frame.to_native(), target, writer, checked)
-    say("wrote", f"{target}: {counted(about['written'], 'row')}, {how_written(about)}")
+    tell_written(target, about, say)
     return about
 
 

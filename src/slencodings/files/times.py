@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
+from slencodings.files.locate import Relation
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
-
-Relation: TypeAlias = duckdb.DuckDBPyRelation
 
 # The usual names of such columns, the likeliest first; compared without case and punctuation.
 USUAL_TIMES = (

@@ -27,9 +27,11 @@ from typing import Any, TypeAlias, cast, get_args
 
 import duckdb
 
+from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files.beside import ABOUT, BESIDE
 from slencodings.files.excel import write_csv, write_workbook
+from slencodings.progress import Say
 
 try:
     import fcntl
@@ -205,6 +207,22 @@ def _write_for_people(
     if writer == WRITERS[".xlsx"]:
         return write_workbook(path, names, rows, about)
     return write_csv(path, names, rows, cast("CsvStyle", writer))
+
+
+_ASKED = {
+    "votes": "probability that the next person says it",
+    "truth": "probability that it is true",
+}
+
+
+def tell_written(place: str, about: Mapping[str, Any], say: Say) -> None:
+    """Tell what was written: how much, how opinions were made and what they mean."""
+    how = f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
+    if "reading" in about:
+        weights = {"learned": "learned weights"}.get(about["weigh"], f"weights of {about['weigh']}")
+        weights = weights if about["crowd"]["losses"] else "one count each"
+        how = f"{about['form']}: {_ASKED[about['reading']]}, {weights}"
+    say("wrote", f"{place}: {counted(about['written'], 'row')}, {how}")
 
 
 def literal(text: str) -> str:

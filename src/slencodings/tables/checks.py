@@ -182,7 +182,8 @@ def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
     # Databases go through rows one by one, so they first add up as little as possible.
     asked = [any_of(flaws)] if engines.is_database(frame) else [flaw.condition for flaw in flaws]
     rows, unlabelled, *found = _counts(frame, first, asked)
-    _refuse(frame, flaws, rows, found)
+    if not rows or any(found):
+        raise ValueError(_what_is_wrong(frame, flaws, rows, found))
     return {"rows": rows, "unlabelled": unlabelled}
 
 
@@ -192,19 +193,20 @@ def refuse_flaws_by_label(frame: Frame, flaws: list[Flaw]) -> tuple[dict[str, in
     found = engines.small(frame.group_by(LABEL).agg(*(x.alias(name) for name, x in counts.items())))
     said = dict(zip(found[LABEL], found["rows"], strict=True))
     rows = sum(said.values())
-    _refuse(frame, flaws, rows, [sum(found["flaws"])])
+    flawed = sum(found["flaws"])
+    if not rows or flawed:
+        raise ValueError(_what_is_wrong(frame, flaws, rows, [flawed]))
     return {"rows": rows, "unlabelled": said.get(None, 0)}, list(said)
 
 
-def _refuse(frame: Frame, flaws: list[Flaw], rows: int, found: list[int]) -> None:
-    """Raise the first flaw that was found: so many of each, or in all."""
+def _what_is_wrong(frame: Frame, flaws: list[Flaw], rows: int, found: list[int]) -> str:
+    """The first flaw that was found, so many of each or in all, in words."""
     if rows == 0:
-        raise ValueError("the table has no rows; at least one annotation is needed.")
-    if any(found) and len(found) < len(flaws):
+        return "the table has no rows; at least one annotation is needed."
+    if len(found) < len(flaws):
         found = _counts(frame, ITEM, [flaw.condition for flaw in flaws])[2:]
-    for count, flaw in zip(found, flaws, strict=False):
-        if count:
-            raise ValueError(flaw.say(count, rows, _where(frame, flaw)))
+    count, flaw = next((n, flaw) for n, flaw in zip(found, flaws, strict=True) if n)
+    return flaw.say(count, rows, _where(frame, flaw))
 
 
 def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int]:

@@ -12,9 +12,9 @@ from types import UnionType
 from typing import Any
 
 from slencodings.annotations import some
-from slencodings.files.scan import Relation, quote
+from slencodings.files.locate import Relation
 from slencodings.files.store.value import Batch, Store
-from slencodings.files.write import literal
+from slencodings.files.write import literal, quote
 from slencodings.tables.columns import natural
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows

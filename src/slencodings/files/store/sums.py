@@ -7,8 +7,7 @@ from pathlib import Path
 
 import narwhals as nw
 
-from slencodings.files.locate import Connection
-from slencodings.files.scan import Relation
+from slencodings.files.locate import Connection, Relation
 from slencodings.files.store.value import Store
 from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, Frame
 from slencodings.tables.rows import Rows

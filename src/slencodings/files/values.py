@@ -1,4 +1,7 @@
-"""What the answers of a file are: one of a few names, or something that only looks like that."""
+"""The values of columns that were chosen: numbers, names of items, and what the answers are.
+
+Answers are one of a few names, or something that only looks like that.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,19 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import duckdb
 
-from slencodings.annotations import plainly, some
+from slencodings.annotations import counted, plainly, some
 from slencodings.files.exports.fields import SEPARATORS, split_cell
+from slencodings.files.locate import Connection, Relation, Source
+from slencodings.files.scan import Chosen, scan
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
-from slencodings.tables.roles import find_columns, listed
-
-Relation: TypeAlias = duckdb.DuckDBPyRelation
+from slencodings.tables.columns import typed_labels
+from slencodings.tables.roles import Reading, find_columns, listed
 
 # So many different values are looked at, the most frequent first.
 MOST_VALUES = 5000
@@ -40,6 +45,138 @@ SCALES = (
     ("very negative", "negative", "neutral", "positive", "very positive"),
 )
 RATINGS = re.compile("rating|score|grade|stars|likert|scale|level", re.IGNORECASE)
+# What other programs write in a column of numbers where there is none.
+NO_NUMBER = ("", "na", "n/a", "nan", "null", "none")
+DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
+# Between the parts of an item's name, as in exports with several questions.
+BETWEEN = " / "
+
+
+def read_chosen(connection: Connection, chosen: Chosen, say: Say) -> tuple[Relation, Reading]:
+    """The values of columns that were chosen, and the reading with labels in their type."""
+    table, relation, reading, numbers, parts, found = chosen
+    if table.format != "parquet":
+        relation = _read_once(connection, relation, numbers)
+    relation = typed(relation, numbers, say)
+    if parts:
+        name = str(reading.item)
+        relation = join_item(relation, parts, name)
+        say("note", f"{name!r} is made of {listed(parts)}, joined with {BETWEEN!r}")
+    relation = one_of_lists(relation, reading.label)
+    if reading.merge_case:
+        relation = merge_spellings(relation, reading.label)
+    if reading.ordered and list(reading.labels or []) == [FOUND]:
+        in_order = found_order(relation, reading.label)
+        reading = replace(reading, labels=in_order)
+        say("note", f"the order of labels: {listed(in_order)}")
+    named = reading.labels is not None
+    check_answers(relation, reading.label, say, named=named, ordered=reading.ordered)
+    if found:
+        note_items(relation, str(reading.item), table.names, say)
+    return relation, reading if reading.labels is None else typed_labels(reading, relation)
+
+
+def read_numbers(connection: Connection, source: Source, chosen: Chosen) -> Relation:
+    """The columns that were chosen of CSV, with what are to be numbers read as that.
+
+    It is faster than to make text into numbers; what is none stops the engine.
+    """
+    table = scan(connection, source, chosen.reading.format, chosen.numbers)
+    return table.pick(chosen.relation.columns)
+
+
+def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str]) -> Relation:
+    """The relation as a table in scratch, with numbers in some columns if all words are that.
+
+    A temporary one: others are packed to last, and written once more at the end.
+    """
+    numbers = [name for name in _texts(relation) if name in numbers]
+    if numbers:
+        # Nearly always all are numbers or missing, and then this takes a third less.
+        columns = {name: duckdb.ColumnExpression(name) for name in relation.columns}
+        plain = {name: columns[name].cast("DOUBLE").alias(name) for name in numbers}
+        _rows = relation.select(*(columns | plain).values())
+        with suppress(duckdb.ConversionException, duckdb.InvalidInputException):
+            connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
+            return connection.table("crowd")
+        read = ", ".join(f"{_as_number(name)} AS {quote(name)}" for name in numbers)
+        # Most are numbers, and whether the rest are words is asked later.
+        others = {f"sle_other_{i}": name for i, name in enumerate(numbers)}
+        other = (f"if({_as_number(n)} IS NULL, {quote(n)}, NULL) AS {o}" for o, n in others.items())
+        _rows = relation.project(f"* REPLACE ({read}), {', '.join(other)}")
+        connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
+        words = " OR ".join(map(_is_word, others))
+        if not connection.execute(f"SELECT bool_or({words}) FROM crowd").fetchall()[0][0]:
+            return connection.table("crowd").select(*columns.values())
+    # Which words, and in which row, is told of the text.
+    connection.execute("CREATE OR REPLACE TEMP TABLE crowd AS FROM relation")
+    return connection.table("crowd")
+
+
+def _texts(relation: Relation) -> list[str]:
+    types = zip(relation.columns, map(str, relation.types), strict=True)
+    return [name for name, type in types if type == "VARCHAR"]
+
+
+def _as_number(name: str) -> str:
+    return f"TRY_CAST({quote(name)} AS DOUBLE)"
+
+
+def _is_word(name: str) -> str:
+    """Whether text that is no number says more than that there is none."""
+    text = quote(name)
+    return f"({text} IS NOT NULL AND lower(trim({text})) NOT IN {NO_NUMBER})"
+
+
+def typed(
+    relation: Relation, numbers: Sequence[str], say: Say = lambda what, text: None
+) -> Relation:
+    """The relation with text turned into numbers in some columns; other words are refused.
+
+    Where no number has a point, commas may part decimals, and that is said.
+    """
+    texts = _texts(relation)
+    for name in numbers:
+        if name not in texts:
+            continue
+        text, number = quote(name), _as_number(name)
+        wrong = f"{_is_word(name)} AND {number} IS NULL"
+        numbered = relation.project(
+            f"row_number() OVER () AS row, {text} AS value, {wrong} AS wrong, "
+            f"wrong AND regexp_full_match(trim({text}), '{DECIMAL_COMMA}') AS comma"
+        )
+        found = numbered.aggregate(
+            "count_if(wrong), min(row) FILTER (wrong), arg_min(value, row) FILTER (wrong), "
+            "count_if(comma), count_if(value LIKE '%.%')"
+        )
+        count, row, value, commas, points = found.fetchall()[0]
+        if count and (count > commas or points):
+            do = "does" if count == 1 else "do"
+            raise ValueError(
+                f"column {name!r} must hold numbers; {counted(count, 'row')} {do} not, first "
+                f"{value!r} in row {row} of the data. Map its words to numbers first, or name "
+                "another column."
+            )
+        if count:
+            say("note", f"column {name!r} has decimal commas: {value} is {value.replace(',', '.')}")
+            number = f"TRY_CAST(replace({text}, ',', '.') AS DOUBLE)"
+        relation = relation.project(f"* REPLACE ({number} AS {text})")
+    return relation
+
+
+def join_item(relation: Relation, parts: Sequence[str], name: str) -> Relation:
+    """The relation with a column of items that several columns name."""
+    texts = [f"CAST({quote(part)} AS VARCHAR)" for part in parts]
+    joined = relation.project(f"*, {f' || {BETWEEN!r} || '.join(texts)} AS {quote(name)}")
+    pairs = joined.project(", ".join(map(quote, [name, *parts]))).distinct()
+    alike = pairs.aggregate(f"{quote(name)} AS name, count(*) AS n", quote(name))
+    found = alike.filter("n > 1 AND name IS NOT NULL").limit(1).fetchall()
+    if found:
+        raise ValueError(
+            f"items that {', '.join(map(repr, parts))} name must differ when these are joined with "
+            f"{BETWEEN!r}; several are {found[0][0]!r} then. Write them otherwise."
+        )
+    return joined
 
 
 class Answers(NamedTuple):
