@@ -18,7 +18,8 @@ from flat import encode_as_stated
 
 import slencodings
 from slencodings.files import write as files
-from slencodings.files.write import disk_errors, replacing, write_rows
+from slencodings.files.rows import write_rows
+from slencodings.files.write import disk_errors, replacing
 
 
 def read_back(path: Path) -> Table:

@@ -16,6 +16,7 @@ import typer
 
 from slencodings.choices import Value
 from slencodings.cli import options as o
+from slencodings.progress import notes
 
 VALUES = get_args(Value)
 
@@ -28,48 +29,52 @@ def show_all(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-_HELP_ALL = inspect.Parameter(
-    "help_all",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[
-        bool,
-        typer.Option("--help-all", callback=show_all, is_eager=True, help="Show all options."),
-    ],
-)
+HelpAll = Annotated[
+    bool, typer.Option("--help-all", callback=show_all, is_eager=True, help="Show all options.")
+]
+
+
+def _options(
+    *, quiet: o.Quiet = False, verbose: o.Verbose = False, help_all: HelpAll = False
+) -> None:
+    """The last options of every verb."""
 
 
 def as_command(
     verb: Callable[..., Any],
-    run: Callable[..., None],
+    run: Callable[..., Callable[[], None] | None],
     options: Iterable[inspect.Parameter],
     *,
     learned: bool = False,
     **others: Any,
 ) -> Callable[..., None]:
-    """A command of a verb's name that runs with what was typed.
+    """A command of a verb's name that runs with what was typed, and with `say` and `progress`.
 
     typer reads options off a signature. In the place of `reading` stand those by which annotations
-    are read; `others` are of another type, and scales may be `learned`, or not.
+    are read; `others` are of another type, and scales may be `learned`, or not. What `run` gives is
+    shown at the end, when no bar is in its way.
     """
     shared = inspect.signature(o.reading, eval_str=True).parameters
+    last = inspect.signature(_options, eval_str=True).parameters
     retyped = [p.replace(annotation=others.get(name, p.annotation)) for name, p in shared.items()]
 
     def command(**given: Any) -> None:
         from slencodings.tables.roles import Reading, in_order
 
-        given.pop("help_all")
+        quiet, verbose, _ = (given.pop(name) for name in last)
         typed = {name: given.pop(name) for name in shared}
         typed["confidence_scale"] = _ends(typed["confidence_scale"], learned=learned)
         labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
-        run(
-            reading=Reading(**typed, labels=in_order(labels, ordered), ordered=ordered is not None),
-            **given,
-        )
+        labels = in_order(labels, ordered)
+        reading = Reading(**typed, labels=labels, ordered=ordered is not None)
+        with notes(quiet, verbose) as (say, progress):
+            show = run(reading=reading, say=say, progress=progress, **given)
+        if show is not None:
+            show()
 
     command.__doc__, command.__name__ = verb.__doc__, verb.__name__
     merged = [p for option in options for p in (retyped if option.name == "reading" else [option])]
-    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, _HELP_ALL]]
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, *last.values()]]
     command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
     return command
 

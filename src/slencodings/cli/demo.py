@@ -175,7 +175,7 @@ def _one_image(crowd: DigitsCrowd, target: Opinion, i: int, say: Say) -> None:
 
 
 def _check_name(save: str) -> None:
-    from slencodings.files.places import check_target
+    from slencodings.files.write import check_target
 
     if Path(save).suffix.lower() != ".csv":
         raise ValueError(f"the demo crowd is saved as CSV; {save!r} came. Name it crowd.csv.")

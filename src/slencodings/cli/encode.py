@@ -61,8 +61,6 @@ class Typed:
     operator: e.HowFused = "cumulative"
     form: e.InForm = None
     values: e.Values = "belief,uncertainty,probability"
-    quiet: o.Quiet = False
-    verbose: o.Verbose = False
 
     @property
     def fusing(self) -> Fusing:
@@ -81,7 +79,7 @@ class Typed:
         )
 
 
-def encode(typed: Typed) -> None:
+def encode(typed: Typed, say: Say, progress: Progress) -> None:
     """Fuse files of annotations into a file of opinions, one per item.
 
     Columns are found by their usual names (item or task, annotator or worker, label or answer,
@@ -91,39 +89,37 @@ def encode(typed: Typed) -> None:
     With --pairwise, rows compare two, and OUT has the better and the other of every pair.
     """
     check(typed)
-    with notes(typed.quiet, typed.verbose) as (say, progress):
-        if typed.pairwise is not None:
-            _pairs(typed, typed.pairwise, say)
-            return
-        if typed.table is not None:
-            about = _database(typed, typed.table, say)
-        elif typed.engine == "spark" and typed.target is not None:
-            about = _spark(typed, typed.target, say)
-        else:
-            from slencodings.files.encode import encode_file
+    if typed.pairwise is not None:
+        _pairs(typed, typed.pairwise, say)
+        return
+    if typed.table is not None:
+        about = _database(typed, typed.table, say)
+    elif typed.engine == "spark" and typed.target is not None:
+        about = _spark(typed, typed.target, say)
+    else:
+        from slencodings.files.encode import encode_file
 
-            about = encode_file(
-                typed.source,
-                typed.target,
-                replace(typed.reading, keep=words(typed.keep) or ()),
-                typed.fusing,
-                into=typed.into,
-                again=typed.again,
-                by_annotator=typed.by_annotator,
-                memory=typed.memory,
-                save_crowd=typed.save_crowd,
-                csv_style=typed.csv_style,
-                partition_by=words(typed.partition_by) or (),
-                sort=typed.sort,
-                also=None
-                if typed.features is None
-                else _network(typed, typed.features, say, progress),
-                say=say,
-                progress=progress,
-            )
-        for name, value in about.items():
-            if name != "crowd":
-                say("detail", f"{name} = {value}")
+        features = typed.features
+        about = encode_file(
+            typed.source,
+            typed.target,
+            replace(typed.reading, keep=words(typed.keep) or ()),
+            typed.fusing,
+            into=typed.into,
+            again=typed.again,
+            by_annotator=typed.by_annotator,
+            memory=typed.memory,
+            save_crowd=typed.save_crowd,
+            csv_style=typed.csv_style,
+            partition_by=words(typed.partition_by) or (),
+            sort=typed.sort,
+            also=None if features is None else _network(typed, features, say, progress),
+            say=say,
+            progress=progress,
+        )
+    for name, value in about.items():
+        if name != "crowd":
+            say("detail", f"{name} = {value}")
 
 
 def _pairs(typed: Typed, columns: str, say: Say) -> None:
@@ -294,7 +290,7 @@ def _is_database(typed: Typed) -> bool:
 
 def _check_weighing(typed: Typed) -> None:
     """Refuse what learning makes meaningless, and options of learning where nothing is learned."""
-    from slencodings.files.job import only_stated
+    from slencodings.files.encode import only_stated
 
     needs_stated, weigh = only_stated(typed.reading, typed.fusing), typed.weigh
     learns = weigh == "learned" or (weigh is None and not needs_stated)
@@ -322,8 +318,8 @@ def forget(
         take_out(store, annotator, say)
 
 
-def _run(**given: Any) -> None:
-    encode(Typed(**given))
+def _run(say: Say, progress: Progress, **given: Any) -> None:
+    encode(Typed(**given), say, progress)
 
 
 command = as_command(

@@ -10,7 +10,7 @@ import typer
 
 from slencodings.cli import options as o
 from slencodings.cli.command import as_command, parameters, words
-from slencodings.progress import Progress, Say, notes
+from slencodings.progress import Progress, Say
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
@@ -52,8 +52,6 @@ def _options(
     csv_style: o.Style = "plain",
     *,
     reading: Reading,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
 ) -> None:
     """The options of all verbs, for `on_a_crowd`."""
 
@@ -66,28 +64,28 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     _, *own = parameters(verb)
     names = {p.name for p in own}
     names |= {"csv_style"} if "output" in names else set[str]()
-    *shared, quiet, verbose = (p for p in parameters(_options) if p.name not in names)
+    shared = [p for p in parameters(_options) if p.name not in names]
 
-    def run(source: list[str], reading: Reading, quiet: bool, verbose: bool, **given: Any) -> None:
+    def run(
+        source: list[str], reading: Reading, say: Say, progress: Progress, **given: Any
+    ) -> Callable[[], None] | None:
         from slencodings.annotations import counted
         from slencodings.files.crowd import read_crowd
         from slencodings.files.pairs import read_pairs
-        from slencodings.files.places import check_rows_target
-        from slencodings.files.write import write_rows
+        from slencodings.files.rows import check_rows_target, write_rows
 
         output = None if "output" in names else given.pop("output")
         style = given.pop("csv_style", "plain")
         if output is not None:
             check_rows_target(output, source, style)
-        with notes(quiet) as (say, progress):
-            crowd = partial(read_crowd, source, reading, say=say, progress=progress)
-            pairs = partial(read_pairs, source, reading=reading, say=say)
-            found = verb(Read(source, crowd, pairs, say, progress), **given)
-            if output is not None:
-                write_rows(found.rows, output, found.about, style)
-                if output != "-":
-                    say("wrote", f"{output}: {counted(len(found.rows), 'row')}")
+        crowd = partial(read_crowd, source, reading, say=say, progress=progress)
+        pairs = partial(read_pairs, source, reading=reading, say=say)
+        found = verb(Read(source, crowd, pairs, say, progress), **given)
         if output is None:
-            found.show()
+            return found.show
+        write_rows(found.rows, output, found.about, style)
+        if output != "-":
+            say("wrote", f"{output}: {counted(len(found.rows), 'row')}")
+        return None
 
-    return as_command(verb, run, [*shared, *own, quiet, verbose])
+    return as_command(verb, run, [*shared, *own])

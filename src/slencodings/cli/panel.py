@@ -35,7 +35,7 @@ def panel(
     model adds, how many effective votes they have, whether one may stand in for a person, and
     beside how many people they help.
     """
-    from slencodings.files.places import check_rows_target
+    from slencodings.files.rows import check_rows_target
     from slencodings.panel import describe_panel
     from slencodings.panel.text import advice, head, tables
 
@@ -98,7 +98,7 @@ def _write_targets(
 ) -> None:
     """A row for each item: what people would say, by people alone and with models."""
     from slencodings.annotations import counted
-    from slencodings.files.write import write_rows
+    from slencodings.files.rows import write_rows
     from slencodings.panel import learn_panel
 
     a = crowd.annotations

@@ -72,8 +72,8 @@ def train(
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
     from slencodings.annotations import counted
     from slencodings.cli import models
-    from slencodings.files.places import check_place, check_rows_target
-    from slencodings.files.write import write_rows
+    from slencodings.files.rows import check_rows_target, write_rows
+    from slencodings.files.write import check_place
 
     check_place(model, read.source, features)
     if predictions is not None:
@@ -135,8 +135,7 @@ def evaluate(
 ) -> Found:
     """Score a trained model's opinions against a crowd it has not seen, and against gold."""
     from slencodings.cli import models
-    from slencodings.files.places import check_rows_target
-    from slencodings.files.write import write_rows
+    from slencodings.files.rows import check_rows_target, write_rows
 
     if predictions is not None:
         check_rows_target(predictions, read.source)

@@ -9,30 +9,32 @@ from pathlib import Path
 
 from slencodings import __version__
 from slencodings.files.forms import about_crowd, lay_out
-from slencodings.files.job import Job, Weighing, check_finite, choose_job, read_job
+from slencodings.files.job import Job, Weighing, read_job
 from slencodings.files.locate import Relation
+from slencodings.files.scan import choose
 from slencodings.files.store import batches, settings, sums
 from slencodings.files.store.opening import open_store
 from slencodings.files.store.value import Store
 from slencodings.files.values import read_chosen
-from slencodings.files.write import STORED, writing
+from slencodings.files.write import STORED, check_finite, writing
 from slencodings.tables.fuse import About, add_rows
 from slencodings.tables.roles import Reading
 
 
-def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
+def add_to_store(
+    job: Job, weighing: Weighing, path: Path, known: Store | None, again: bool, by_annotator: bool
+) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
-    again, and cannot be changed.
+    again, and cannot be changed. One that is not `known` is begun.
     """
     reading, fusing, source = job.reading, job.fusing, job.source
-    settings.check_additive(fusing, reading)
-    known = open_store(job.connection, path)
-    weighing = settings.weighing_of(known, reading, fusing, job.say)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
-    crowd, found = read_chosen(job.connection, choose_job(job, weighing), job.say)
+    learned = weighing.how != "stated"
+    chosen = choose(job.connection, source, reading, learned=learned, say=job.say, step=job.step)
+    crowd, found = read_chosen(job.connection, chosen, job.say)
     if known is not None:
         found = _as_before(known, weighing, source.name, crowd, found)
     given = read_job(job, weighing, crowd, found)
@@ -88,7 +90,7 @@ def fuse_store(job: Job, path: Path) -> About:
     settings.check_additive(job.fusing, reading)
     known = open_store(job.connection, path)
     assert known is not None, "it was recognised before"
-    settings.weighing_of(known, reading, job.fusing, job.say)
+    settings.weighing_of(known, reading, job.fusing)
     for role, spec in {**reading.columns, "labels": reading.labels}.items():
         if spec is not None:
             raise ValueError(
@@ -107,7 +109,7 @@ def fuse_store(job: Job, path: Path) -> About:
 def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, About]:
     """The opinions of all that is in a store, and how they were made."""
     smoothing = store.smoothing if store.crowd is None else None
-    check_finite(job, smoothing)
+    check_finite(job.writer, smoothing, job.fusing.values)
     rows = sums.as_rows(total, store)
     opinions, about = lay_out(rows, replace(job.fusing, smoothing=smoothing))
     about |= {"version": __version__, "source": name, "batches": store.batches}

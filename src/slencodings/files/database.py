@@ -18,10 +18,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slencodings.choices import CsvStyle
+from slencodings.files.encode import choose_weighing
 from slencodings.files.in_place import fuse_in_place, refuse_calibrated
-from slencodings.files.job import choose_weighing
-from slencodings.files.places import check_target
-from slencodings.files.write import disk_errors, literal, quote, tell_written, workspace, writing
+from slencodings.files.write import (
+    check_target,
+    disk_errors,
+    literal,
+    quote,
+    tell_written,
+    workspace,
+    writing,
+)
 from slencodings.progress import Say
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading, choose_columns, nearest

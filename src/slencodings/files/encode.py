@@ -10,9 +10,11 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -21,24 +23,33 @@ from slencodings import __version__
 from slencodings.choices import CsvStyle
 from slencodings.files import one_pass
 from slencodings.files.adding import add_to_store, fuse_store
-from slencodings.files.bucket import ADDRESS, upload
+from slencodings.files.beside import BESIDE
+from slencodings.files.bucket import ADDRESS, check_object, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, lay_out, note_open
 from slencodings.files.job import (
     Also,
     Input,
     Job,
-    check_finite,
-    choose_job,
-    choose_weighing,
+    Weighing,
     read_job,
 )
 from slencodings.files.locate import Relation, Source, locate, read_tool
-from slencodings.files.places import Places, check_places
-from slencodings.files.scan import Step
-from slencodings.files.store.opening import alone
+from slencodings.files.scan import Step, choose
+from slencodings.files.store.opening import alone, open_store
+from slencodings.files.store.settings import check_additive, weighing_of
 from slencodings.files.values import read_chosen
-from slencodings.files.write import disk_errors, tell_written, workspace, writing, writing_parts
+from slencodings.files.write import (
+    check_finite,
+    check_folder,
+    check_place,
+    check_target,
+    disk_errors,
+    tell_written,
+    workspace,
+    writing,
+    writing_parts,
+)
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.engines import ITEM, LABEL
@@ -48,7 +59,7 @@ from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import WORTH
 from slencodings.trust.learn_from_table import plain_reading
-from slencodings.trust.stored import crowd_to_json
+from slencodings.trust.stored import crowd_to_json, load_crowd
 
 # Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
 # and time for an order that few who read so many need.
@@ -95,13 +106,14 @@ def encode_file(
     say, progress : called with notes for people, and with what is done of each step
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
-    places = Places(target, into, save_crowd, partition_by)
-    writer = check_places(places, source, csv_style)
+    check = partial(_check_places, target, into, save_crowd, partition_by, csv_style)
+    writer = check(source)
+    check_finite(writer, fusing.smoothing, fusing.values)
     reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
     lock = nullcontext() if into is None else alone(Path(into))
     with disk_errors(), workspace(memory) as (connection, folder), lock:
         found = locate(connection, source, folder)
-        check_places(places, found.files, csv_style)  # A pattern may stand for an output, too.
+        check(found.files)  # A pattern may stand for an output, too.
         found, reading = read_tool(found, reading, folder, say)
         new, elsewhere = None if target is None else Path(target), None
         if target == "-" or ADDRESS.match(target or ""):
@@ -119,12 +131,19 @@ def encode_file(
                 connection, found, reading, fusing, new, writer, step, say, partition_by, also, sort
             )
             if into is not None:
-                return add_to_store(job, Path(into), again, by_annotator)
+                check_additive(fusing, reading)
+                known = open_store(connection, Path(into))
+                weighing = (
+                    _weigh_new_store(reading, fusing, say)
+                    if known is None
+                    else weighing_of(known, reading, fusing)
+                )
+                return add_to_store(job, weighing, Path(into), known, again, by_annotator)
             if found.store:
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
                 return fuse_store(job, Path(copy))
-            return _fuse(job, save_crowd)
+            return _fuse(job, choose_weighing(reading, fusing, say), save_crowd)
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
@@ -147,17 +166,18 @@ def _hand_over(new: Path, target: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fuse(job: Job, save_crowd: str | None) -> About:
+def _fuse(job: Job, weighing: Weighing, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
     fusing, source, large = job.fusing, job.source, _are_large(job.source)
-    weighing = choose_weighing(job.reading, fusing, job.say)
-    check_finite(job, fusing.smoothing)
     if save_crowd is not None and not weighing.learns:
         raise ValueError(
             f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
             "Leave one of them out."
         )
-    chosen = choose_job(job, weighing)
+    learned = weighing.how != "stated"
+    chosen = choose(
+        job.connection, source, job.reading, learned=learned, say=job.say, step=job.step
+    )
     if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
         reading, (rows, opinions, about) = chosen.reading, fused
     else:
@@ -229,3 +249,124 @@ def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]
     )
     opinions, about = lay_out(summed, plain)
     return opinions, about | {"reading": fusing.reading, "crowd": describe(rows.crowd)}
+
+
+def _check_places(
+    target: str | None,
+    into: str | None,
+    crowd: str | None,
+    parts: Sequence[str],
+    style: CsvStyle,
+    source: str | Sequence[str],
+) -> str:
+    """How opinions are written, or an error if they cannot be, or would replace what is read."""
+    if target is None and into is None:
+        raise ValueError(
+            "an output is needed, for opinions or for evidence to add to; neither came. "
+            "Pass a target, or into='store.parquet'."
+        )
+    writer, stores = "", [] if into is None else [into]
+    if parts:
+        _check_parts(target, into, style)
+        writer = check_folder(str(target), source)
+    elif target is not None:
+        writer = check_target(target, source, *stores, style=style)
+    if target is not None and ADDRESS.match(target):
+        check_object(target, [source] if isinstance(source, str) else source)
+    if into is not None:
+        _check_store(into, source)
+    if crowd is not None:
+        outputs = [target, f"{target}{BESIDE}"] if target else []
+        check_place(crowd, source, *stores, *outputs)
+    return writer
+
+
+def _check_parts(target: str | None, into: str | None, style: CsvStyle) -> None:
+    """Refuse what cannot be a folder of parts."""
+    if target is None:
+        raise ValueError("parts need a folder to be in; none came. Name it: target='folder'.")
+    if into is not None:
+        raise ValueError(
+            f"a store has no columns to part opinions by; into={into!r} came with `partition_by`. "
+            "Leave one of them out."
+        )
+    if style != "plain":
+        raise ValueError(
+            f"csv_style={style!r} is for one file; `partition_by` writes a folder of many. "
+            "Leave one of them out."
+        )
+
+
+def _check_store(store: str, source: str | Sequence[str]) -> None:
+    """Refuse a place where no store can be, before any work is done."""
+    if Path(store).suffix.lower() != ".parquet":
+        raise ValueError(
+            f"a store is a Parquet file; {Path(store).name!r} came. Name it store.parquet."
+        )
+    if ADDRESS.match(store):
+        # Of two who add at once, the one who is first to write would be lost.
+        here = Path(store).name
+        raise ValueError(
+            f"a store is locked while it is added to, which objects elsewhere cannot be; {store!r} "
+            f"came. Copy it here, add to it with into={here!r}, and copy it back, one after the "
+            "other."
+        )
+    check_place(store, source)
+
+
+def only_stated(reading: Reading, fusing: Fusing) -> list[str]:
+    """What was asked for that only annotations weighed as stated have, by parameter."""
+    scale, operator = reading.confidence_scale, fusing.operator
+    asked = {
+        "reliability": reading.reliability is not None,
+        "uncertainty": _is_number(reading.uncertainty),
+        "confidence_scale": scale == "calibrated" or callable(scale),
+        "smoothing": fusing.smoothing is not None,
+        "operator": operator != "cumulative",
+        "base_rate": reading.base_rate is not None or fusing.base_rate is not None,
+    }
+    return [name for name, came in asked.items() if came]
+
+
+def _weigh_new_store(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How annotations of a store that is begun are weighed: as stated, or by a stored crowd.
+
+    To learn from its first batch would make it depend on which that is.
+    """
+    if fusing.weigh is None:
+        say(
+            "note",
+            "annotations of this store are weighed as stated; to weigh them by a learned "
+            "crowd, begin it with --weigh FILE that --save-crowd wrote",
+        )
+    weigh = fusing.weigh or "stated"
+    return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)
+
+
+def choose_weighing(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How to weigh: as was asked; learned if nothing was, but for what only the stated has."""
+    needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
+    if weigh is None and needs_stated:
+        weigh = "stated"
+        option = "--" + needs_stated[0].replace("_", "-")
+        say("note", f"{option} is of annotations weighed as stated, so nothing is learned")
+    elif weigh not in (None, "stated") and needs_stated:
+        raise ValueError(
+            f"what annotations are worth is learned; `{needs_stated[0]}` came with "
+            f"weigh={weigh!r}. Leave one of them out, or pass weigh='stated'."
+        )
+    weigh = weigh or "learned"
+    if weigh == "stated" and fusing.reading == "truth":
+        raise ValueError(
+            "what is true is a question to a learned crowd, and annotations are weighed as stated; "
+            "reading='truth' came. Pass weigh='learned', or leave it out."
+        )
+    if weigh in ("stated", "learned"):
+        return Weighing(weigh, weigh == "learned", None)
+    return Weighing(weigh, learns=False, crowd=load_crowd(weigh))
+
+
+def _is_number(spec: Any) -> bool:
+    with suppress(TypeError, ValueError):
+        return bool(float(spec) == float(spec))
+    return False

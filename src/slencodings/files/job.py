@@ -1,12 +1,8 @@
-"""What is to be done with files of annotations: how they are weighed, and what is read and told.
-
-They are weighed as stated, or by a crowd that is stored or learned.
-"""
+"""What is to be done with files of annotations, and what was read of them and is told of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -16,7 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly, some
 from slencodings.files.locate import Connection, Relation, Source
-from slencodings.files.scan import Chosen, Step, choose
+from slencodings.files.scan import Step
 from slencodings.files.write import quote
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
@@ -25,7 +21,6 @@ from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows, count_repeated, read_rows
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_from_table import learn_from_table
-from slencodings.trust.stored import load_crowd
 
 
 class Known(NamedTuple):
@@ -75,57 +70,6 @@ class Weighing(NamedTuple):
     how: str
     learns: bool
     crowd: Crowd | None
-
-
-def only_stated(reading: Reading, fusing: Fusing) -> list[str]:
-    """What was asked for that only annotations weighed as stated have, by parameter."""
-    scale, operator = reading.confidence_scale, fusing.operator
-    asked = {
-        "reliability": reading.reliability is not None,
-        "uncertainty": _is_number(reading.uncertainty),
-        "confidence_scale": scale == "calibrated" or callable(scale),
-        "smoothing": fusing.smoothing is not None,
-        "operator": operator != "cumulative",
-        "base_rate": reading.base_rate is not None or fusing.base_rate is not None,
-    }
-    return [name for name, came in asked.items() if came]
-
-
-def choose_weighing(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
-    """How to weigh: as was asked; learned if nothing was, but for what only the stated has."""
-    needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
-    if weigh is None and needs_stated:
-        weigh = "stated"
-        option = "--" + needs_stated[0].replace("_", "-")
-        say("note", f"{option} is of annotations weighed as stated, so nothing is learned")
-    elif weigh not in (None, "stated") and needs_stated:
-        raise ValueError(
-            f"what annotations are worth is learned; `{needs_stated[0]}` came with "
-            f"weigh={weigh!r}. Leave one of them out, or pass weigh='stated'."
-        )
-    weigh = weigh or "learned"
-    if weigh == "stated" and fusing.reading == "truth":
-        raise ValueError(
-            "what is true is a question to a learned crowd, and annotations are weighed as stated; "
-            "reading='truth' came. Pass weigh='learned', or leave it out."
-        )
-    if weigh in ("stated", "learned"):
-        return Weighing(weigh, weigh == "learned", None)
-    return Weighing(weigh, learns=False, crowd=load_crowd(weigh))
-
-
-def _is_number(spec: Any) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(float(spec) == float(spec))
-    return False
-
-
-def choose_job(job: Job, weighing: Weighing) -> Chosen:
-    """The columns of files that play a role."""
-    learned = weighing.how != "stated"
-    return choose(
-        job.connection, job.source, job.reading, learned=learned, say=job.say, step=job.step
-    )
 
 
 def read_job(job: Job, weighing: Weighing, crowd: Relation, reading: Reading) -> Input:
@@ -280,12 +224,3 @@ def _about_repeated(n: int, parts: int) -> list[str]:
         f"{about}{counted(n, 'row')} repeat{'s' * (n == 1)} an earlier (item, annotator) pair"
         f"{where}; all are kept. --duplicates average|first|last|error changes that"
     ]
-
-
-def check_finite(job: Job, smoothing: float | None) -> None:
-    """Refuse infinite evidence where it cannot be written."""
-    if smoothing == 0 and "json" in job.writer and {"evidence", "alpha"} & {*job.fusing.values}:
-        raise ValueError(
-            "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
-            "Write .parquet or .csv, or pass a smoothing such as 0.01."
-        )

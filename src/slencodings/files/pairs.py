@@ -10,9 +10,8 @@ from slencodings.aggregate import bradley_terry
 from slencodings.annotations import by_annotators, counted
 from slencodings.choices import CsvStyle
 from slencodings.files.duckdb import opened
-from slencodings.files.places import check_rows_target
 from slencodings.files.preferences import preference_rows, score_rows
-from slencodings.files.write import write_rows
+from slencodings.files.rows import check_rows_target, write_rows
 from slencodings.kinds.pairs import Pairs
 from slencodings.progress import Say
 from slencodings.tables.pairs import pairs_from_table

@@ -1,4 +1,6 @@
-"""What is written, all of it or nothing: scratch, and files that take their place.
+"""What is written, all of it or nothing: where it may be, scratch, and files that take their place.
+
+A place where nothing can be is refused before any work is done.
 
 Scratch is gone at the end, or with the next run where its owner was killed. It is locked as long
 as it is in use. The lock of a process ends with it, however it ends, so scratch that can be locked
@@ -7,16 +9,13 @@ is nobody's any more. Where there are no locks, none is taken for dead.
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import json
-import math
 import os
 import platform
 import re
+import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -30,7 +29,7 @@ import duckdb
 from slencodings.annotations import counted
 from slencodings.choices import CsvStyle
 from slencodings.files.beside import ABOUT, BESIDE
-from slencodings.files.excel import write_csv, write_workbook
+from slencodings.files.excel import check_workbook, write_csv, write_workbook
 from slencodings.progress import Say
 
 try:
@@ -63,6 +62,96 @@ _WHAT_NOW = (
 )
 # DuckDB makes room in a scratch file by `truncate`, which a full disk may refuse first.
 _FAILED_WRITE = re.compile(r'Could not (?:write|truncate) file \\?"(.*?)\\?": ([^"]+)')
+
+
+def check_target(
+    target: str, source: str | Sequence[str], *others: str, style: CsvStyle = "plain"
+) -> str:
+    """How to write the target, or an error before any work is done."""
+    if target == "-":
+        check_style(style, "standard output")
+        return WRITERS[".csv"]
+    path = Path(target)
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"the output must be a file; {target!r} is a folder. "
+            f"Name a file in it: {shlex.quote(str(path / 'targets.parquet'))}"
+        )
+    packed = path.suffix.lower() == ".gz"
+    suffix = (Path(path.stem).suffix if packed else path.suffix).lower()
+    if suffix not in WRITERS or (packed and suffix in (".parquet", ".xlsx")):
+        raise ValueError(
+            f"the name of the output chooses its format: {', '.join(WRITERS)} (also with .gz, "
+            f"except Parquet and .xlsx); {path.name!r} came."
+        )
+    check_style(style, path.suffix.lower())
+    if suffix == ".xlsx":
+        check_workbook()
+    if "://" not in target:  # Whether an object can be there is asked elsewhere.
+        check_place(target, source, *others)
+    return style if style != "plain" else WRITERS[suffix] + ", COMPRESSION gzip" * packed
+
+
+def check_folder(target: str, source: str | Sequence[str]) -> str:
+    """How to write the files of a folder that is not there yet, or an error before any work."""
+    path = Path(target)
+    suffix = path.suffix.lower() or ".parquet"
+    if target == "-" or suffix not in WRITERS or suffix == ".xlsx":
+        kinds = ", ".join(kind for kind in WRITERS if kind != ".xlsx")
+        raise ValueError(
+            "parts go into a folder, whose name may choose the format of its files: "
+            f"{kinds}, or Parquet without an ending; {target!r} came."
+        )
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise FileExistsError(
+            f"the output must not be there yet; {target!r} is. Remove it, or name another."
+        )
+    if not path.is_dir():
+        check_place(target, source)
+    return WRITERS[suffix]
+
+
+def check_style(style: CsvStyle, kind: str) -> None:
+    """Refuse a style of CSV for what is none."""
+    if style != "plain" and kind != ".csv":
+        raise ValueError(f"csv_style={style!r} is for a file that ends in .csv; {kind} came.")
+
+
+def check_finite(writer: str, smoothing: float | None, values: Sequence[str]) -> None:
+    """Refuse infinite evidence where it cannot be written."""
+    if smoothing == 0 and "json" in writer and {"evidence", "alpha"} & {*values}:
+        raise ValueError(
+            "JSON cannot hold the infinite evidence of certain annotations; smoothing=0 came. "
+            "Write .parquet or .csv, or pass a smoothing such as 0.01."
+        )
+
+
+def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
+    """Refuse a place where no file can be written, or that of an input or another output."""
+    path = Path(target)
+    if "://" in target:
+        raise ValueError(
+            f"the output must be on this machine; {target!r} is not. Name a file here, and copy it "
+            "there afterwards."
+        )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"the output needs a folder that is there; {str(path.parent)!r} is not. "
+            f"Make it first: mkdir -p {shlex.quote(str(path.parent))}"
+        )
+    if path.is_dir():
+        raise IsADirectoryError(f"the output must be a file; {target!r} is a folder. Name another.")
+    inputs = [source] if isinstance(source, str) else list(source)
+    for other in [*inputs, *others]:
+        if path == Path(other) or (path.exists() and Path(other).exists() and path.samefile(other)):
+            what = "its own input" if other in inputs else "the other output"
+            raise ValueError(f"the output must not replace {what} {other!r}. Name another.")
+    try:
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise PermissionError(
+            f"the output {target!r} cannot be written: {error.strerror}. Choose another place."
+        ) from error
 
 
 @contextmanager
@@ -136,7 +225,7 @@ def writing(
             found = connection.execute("FROM _relation")
             parts: Iterator[list[Any]] = iter(partial(found.fetchmany, 10_000), [])
             rows = chain.from_iterable(parts)
-            yield _write_for_people(path, relation.columns, rows, writer, about)
+            yield write_for_people(path, relation.columns, rows, writer, about)
             return
         # We write beside the target ourselves; DuckDB would do so once more.
         copy = f"COPY (FROM _relation) TO {literal(str(path))} ({writer}, USE_TMP_FILE false)"
@@ -201,9 +290,10 @@ def writing_parts(
         yield written
 
 
-def _write_for_people(
+def write_for_people(
     path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]], writer: str, about: Row
 ) -> int:
+    """Write rows as a workbook or in a style of CSV, and count them."""
     if writer == WRITERS[".xlsx"]:
         return write_workbook(path, names, rows, about)
     return write_csv(path, names, rows, cast("CsvStyle", writer))
@@ -340,46 +430,3 @@ def _remove(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
-
-
-def write_rows(rows: Sequence[Row], target: str, about: Row, style: CsvStyle = "plain") -> None:
-    """Write rows of plain values; JSON also says how they were made, under "about".
-
-    Lists are JSON in a cell of CSV. JSON has no number for infinity, so it is the text "inf".
-    """
-    kind = Path(target).suffix.lower()
-    if target == "-":
-        sys.stdout.write(_as_csv(rows, ","))
-        return
-    if kind == ".xlsx" or style != "plain":
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        cells = ([row.get(name) for name in names] for row in rows)
-        with replacing(Path(target)) as new:
-            _write_for_people(new, names, cells, "xlsx" if kind == ".xlsx" else style, about)
-        return
-    if kind in (".csv", ".tsv"):
-        text = _as_csv(rows, "\t" if kind == ".tsv" else ",")
-    elif kind == ".jsonl":
-        text = "".join(json.dumps(_finite(row), ensure_ascii=False) + "\n" for row in rows)
-    else:
-        content = {"about": _finite(about), "rows": [_finite(row) for row in rows]}
-        text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    with replacing(Path(target)) as new:
-        new.write_text(text, encoding="utf-8", newline="")
-
-
-def _as_csv(rows: Sequence[Row], delimiter: str) -> str:
-    out = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(out, names, delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        lists = {
-            k: json.dumps(v, ensure_ascii=False) for k, v in row.items() if isinstance(v, list)
-        }
-        writer.writerow({**row, **lists})
-    return out.getvalue()
-
-
-def _finite(row: Row) -> Row:
-    return {k: str(v) if isinstance(v, float) and math.isinf(v) else v for k, v in row.items()}

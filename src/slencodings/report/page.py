@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from slencodings.files.places import check_place
-from slencodings.files.write import replacing
+from slencodings.files.write import check_place, replacing
 
 
 def check_page(target: str, source: str | Sequence[str]) -> None:

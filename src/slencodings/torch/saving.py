@@ -15,8 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from slencodings.files.places import check_place
-from slencodings.files.write import replacing
+from slencodings.files.write import check_place, replacing
 from slencodings.torch.training import Checkpoint
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from slencodings.files.job import Weighing, choose_weighing
+from slencodings.files.job import Weighing
 from slencodings.files.store.value import Store
-from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import Reading
 from slencodings.trust.stored import crowd_to_dict, load_crowd
@@ -53,21 +50,8 @@ def check_annotators(store: Store | None, wanted: bool, reading: Reading, name: 
     return kept
 
 
-def weighing_of(store: Store | None, reading: Reading, fusing: Fusing, say: Say) -> Weighing:
-    """How annotations of a store are weighed; settings other than its own are refused.
-
-    One that is begun is weighed as stated unless a stored crowd is named: to learn from its first
-    batch would make it depend on which that is.
-    """
-    if store is None:
-        if fusing.weigh is None:
-            say(
-                "note",
-                "annotations of this store are weighed as stated; to weigh them by a learned "
-                "crowd, begin it with --weigh FILE that --save-crowd wrote",
-            )
-        weigh = fusing.weigh or "stated"
-        return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)
+def weighing_of(store: Store, reading: Reading, fusing: Fusing) -> Weighing:
+    """How annotations of a store are weighed; settings other than its own are refused."""
     asked = None if fusing.weigh in (None, "stated") else load_crowd(fusing.weigh)
     kept = "none" if store.crowd is None else "its own"
     if asked is not None and crowd_to_dict(asked) != store.crowd:
