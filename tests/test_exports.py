@@ -291,7 +291,7 @@ def test_no_tool_is_asked_about_a_record_without_its_marks(text, tmp_path, monke
         raise AssertionError(f"a tool was asked about {record}")
 
     readers = {tool: reader._replace(dialect=asked) for tool, reader in READERS.items()}
-    monkeypatch.setattr("slencodings.files.exports.READERS", readers)
+    monkeypatch.setattr("slencodings.files.exports.load.READERS", readers)
     (tmp_path / "crowd").write_text(text)
     assert recognise(tmp_path / "crowd") is None
     with pytest.raises(AssertionError, match="a tool was asked"):

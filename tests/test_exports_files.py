@@ -12,7 +12,8 @@ import pytest
 from strategies import present
 
 from slencodings.files.exports import load, read_export, recognise
-from slencodings.files.exports.load import Part, parts, records
+from slencodings.files.exports.load import parts, records
+from slencodings.files.exports.record import Part
 
 TASK = {"_input_hash": 7, "_annotator_id": "ann", "answer": "accept", "accept": ["é"]}
 

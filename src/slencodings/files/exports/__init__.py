@@ -4,97 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from fnmatch import fnmatchcase
-from functools import lru_cache
-from importlib import import_module
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from slencodings.choices import Layout, Tool, check_word
 from slencodings.files.exports import tables
-from slencodings.files.exports.answers import Export, Reader, tabulate
+from slencodings.files.exports.answers import Export, tabulate
 from slencodings.files.exports.label_studio import to_label_studio
-from slencodings.files.exports.load import Object, Record, parts, records
+from slencodings.files.exports.load import (
+    READERS,
+    Dialect,
+    dialect_of,
+    look,
+    parts,
+    recognise,
+    records,
+)
 from slencodings.files.exports.memory import records_in
+from slencodings.files.exports.record import Object, Record
 
 __all__ = ["FORMATS", "Export", "read_export", "recognise", "to_label_studio"]
 
 # What `format` may be.
 FORMATS = get_args(Literal[Tool, Layout])
-
-
-# The most particular first: a record is of the first tool that knows it.
-READERS: dict[str, Reader] = {
-    tool: import_module(f"{__name__}.{tool.replace('-', '_')}").READER for tool in get_args(Tool)
-}
-# How many records are looked at to tell what a file is, and how large the first may be.
-LOOKED_AT, LARGEST_FIRST = 50, 1 << 24
-
-
-def recognise(path: str | Path) -> str | None:
-    """The tool whose export a file is, by its content; None for tables that are long already.
-
-    Wide tables and tables of counts have no mark of their own, and are read by `format` alone.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "anything.txt"
-    >>> _ = file.write_text('{"_input_hash": 1, "label": "SPAM", "answer": "accept"}')
-    >>> recognise(file)
-    'prodigy'
-    >>> _ = file.write_text("item,annotator,label\\n1,ann,yes\\n")
-    >>> recognise(file)
-    """
-    # What cannot be read is no export here; whoever reads it says what is wrong with it.
-    with suppress(ValueError, OSError):
-        for record in islice(records(parts(Path(path))[0], str(path), LARGEST_FIRST), LOOKED_AT):
-            if found := _dialect(record.value):
-                return found.tool
-    return None
-
-
-class _Dialect(NamedTuple):
-    """The tool that wrote a record, and the tool and dialect in words."""
-
-    tool: str
-    words: str
-
-
-def _look(stream: Iterator[Record]) -> tuple[Record | None, _Dialect | None]:
-    """The first record, or the first that tells its dialect, and that."""
-    first = None
-    for record in islice(stream, LOOKED_AT):
-        if found := _dialect(record.value):
-            return record, found
-        first = first or record
-    return first, None
-
-
-def _dialect(value: Object) -> _Dialect | None:
-    """The dialect of a record; only tools whose marks it bears are asked."""
-    # A record of a list tells what those after it have.
-    inside = (v[0] for v in value.values() if isinstance(v, list) and v)
-    nested = {f"[].{name}" for first in inside if isinstance(first, dict) for name in first}
-    for tool in _marked((*value, *nested)):
-        if found := READERS[tool].dialect(value):
-            return _Dialect(tool, found)
-    return None
-
-
-@lru_cache(1024)
-def _marked(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The tools whose marks are among the names: most records of a file have the same."""
-
-    def there(mark: str) -> bool:
-        return any(fnmatchcase(n, mark) for n in names) if "*" in mark else mark in names
-
-    bears = {
-        tool: any(all(map(there, m)) for m in reader.marks) for tool, reader in READERS.items()
-    }
-    return tuple(tool for tool, yes in bears.items() if yes)
 
 
 def read_export(
@@ -143,7 +76,7 @@ def read_export(
     if format is not None:
         check_word("format", format, Literal[Tool, Layout])
     name, stream, in_memory = _open(source)
-    first, found = _look(stream(name))
+    first, found = look(stream(name))
     if first is None:
         raise ValueError(f"{name} has no records. Export it again.")
     if format in get_args(Layout):
@@ -156,7 +89,7 @@ def read_export(
         return tables.counts(stream(who), who, item, labels)
     plain = READERS[format].plain if found is None and format else None
     if format and plain and plain[0] <= first.value.keys():
-        found = _Dialect(format, plain[1])
+        found = Dialect(format, plain[1])
     if found is None or format not in (None, found.tool):
         if found is None and format is None and in_memory:
             return tables.long(stream(name), name, item)
@@ -170,7 +103,7 @@ def read_export(
     )  # fmt: skip
 
 
-def _unknown(name: str, format: str | None, found: _Dialect | None, first: Object) -> str:
+def _unknown(name: str, format: str | None, found: Dialect | None, first: Object) -> str:
     keys = ", ".join(map(repr, list(first)[:12])) or "nothing"
     if found is not None:
         return (
@@ -206,10 +139,10 @@ def _open(source: Any) -> tuple[str, Callable[[str], Iterator[Record]], bool]:
     return name, lambda who: records_in(source, who), True
 
 
-def _of_one_tool(stream: Iterable[Record], tool: _Dialect, known: Object) -> Iterator[Record]:
+def _of_one_tool(stream: Iterable[Record], tool: Dialect, known: Object) -> Iterator[Record]:
     """The records, as long as none is of another tool or dialect."""
     for record in stream:
-        found = _dialect(record.value)
+        found = dialect_of(record.value)
         # A record that tells nothing (no answers yet) is for the tool to judge.
         if (found and found != tool) or not record.value.keys() & known.keys():
             kind = (

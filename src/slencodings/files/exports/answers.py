@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from slencodings.annotations import counted
 from slencodings.files.exports.fields import is_nothing
-from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Json, Name, Object, Record, shown
 from slencodings.tables.roles import find_columns, listed
 
 T = TypeVar("T")

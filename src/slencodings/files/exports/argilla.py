@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import as_object, identity, list_in, object_in, person
-from slencodings.files.exports.load import Json, Name, Object, Record
+from slencodings.files.exports.record import Json, Name, Object, Record
 
 # What stands beside a response in a row of a data set of version 1.
 RESPONSE = {"user_id", "value", "status"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import as_object, identity, list_in, person
-from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Json, Name, Object, Record, shown
 
 TEXTS = ("text", "data", "filename", "image")
 LABELS = ("label", "labels", "cats")

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import Any, cast
 
-from slencodings.files.exports.load import Json, Name, Object, shown
+from slencodings.files.exports.record import Json, Name, Object, shown
 
 # Between labels that stand in one cell.
 SEPARATORS = (";", "|", ",")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import is_nothing, person
-from slencodings.files.exports.load import Object, Record
+from slencodings.files.exports.record import Object, Record
 from slencodings.tables.roles import find_columns
 
 GRID = re.compile(r"(.*\S) \[(.+)\]")

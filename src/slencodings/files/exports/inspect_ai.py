@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from slencodings.files.exports.answers import Answer, Reader
 from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, object_in
 from slencodings.files.exports.judges import FAILED, as_label
-from slencodings.files.exports.load import Json, Name, Object, Record
+from slencodings.files.exports.record import Json, Name, Object, Record
 
 # What its graders give for no answer.
 NO_ANSWER = "N"

@@ -12,7 +12,7 @@ from typing import cast
 
 from slencodings.files.exports.answers import BY_TOKENS, Answer, Reader
 from slencodings.files.exports.fields import identity, is_nothing
-from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Json, Name, Object, Record, shown
 
 ANSWERS = ("answer", "verdict", "score")
 # What the tokens of an answer tell of confidence.

@@ -12,8 +12,8 @@ import numpy as np
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import as_object, identity, list_in, moment, object_in, person
-from slencodings.files.exports.load import Json, Name, Object, Record
 from slencodings.files.exports.memory import as_python
+from slencodings.files.exports.record import Json, Name, Object, Record
 from slencodings.opinion import Opinion
 
 # Where each kind of control keeps its answer; all others mark regions.

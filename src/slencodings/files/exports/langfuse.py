@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from slencodings.files.exports.answers import Answer, Reader, as_integer
 from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, moment
 from slencodings.files.exports.judges import FAILED, as_label, sureness
-from slencodings.files.exports.load import Json, Name, Object, Record
+from slencodings.files.exports.record import Json, Name, Object, Record
 
 # What a score is of, the most particular first; and how the web page names columns in its CSV.
 SUBJECTS = ("observationId", "traceId", "sessionId", "datasetRunId")

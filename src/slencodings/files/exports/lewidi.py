@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
 from slencodings.files.exports.fields import identity
-from slencodings.files.exports.load import Json, Object, Record, shown
+from slencodings.files.exports.record import Json, Object, Record, shown
 
 MARKS = {"annotation task", "annotations", "annotators"}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, person
-from slencodings.files.exports.load import Object, Record, shown
+from slencodings.files.exports.record import Object, Record, shown
 from slencodings.files.exports.tables import item_column
 from slencodings.tables.roles import listed
 

@@ -1,4 +1,7 @@
-"""Files of any size to records, one at a time: JSON, JSONL, CSV and Parquet, zipped or not."""
+"""Files of any size to records, one at a time, and the tool that wrote them by what these bear.
+
+They are JSON, JSONL, CSV and Parquet, zipped or not.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,23 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache, partial
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache, partial
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, NamedTuple, get_args
 
+from slencodings.choices import Tool
 from slencodings.files.beside import tells_about_others
+from slencodings.files.exports.answers import Reader
+from slencodings.files.exports.record import Json, Keyed, Object, Part, Record, shown
 from slencodings.files.readable import check_unpacked, unpacked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
-Object: TypeAlias = dict[str, Json]
-# What items, annotators and labels are called.
-Name: TypeAlias = str | float
-# A value, and the key that it stands under where it has one.
-Keyed: TypeAlias = tuple[str | None, Json]
 
 # How much is read at a time, and the largest record, in characters. Files may be of any size.
 CHUNK, LARGEST = 1 << 20, 1 << 28
@@ -39,24 +42,75 @@ ENDINGS = (".json", ".jsonl", ".csv", ".tsv")
 POTATO_FILES = ("annotated_instances.jsonl", "user_state.json")
 # An object of records by their id has such records; other objects are one record.
 BY_ID = ({"annotations", "annotators"}, {"fields", "responses"})
+# The most particular first: a record is of the first tool that knows it.
+READERS: dict[str, Reader] = {
+    tool: import_module(f"{__package__}.{tool.replace('-', '_')}").READER for tool in get_args(Tool)
+}
+# How many records are looked at to tell what a file is, and how large the first may be.
+LOOKED_AT, LARGEST_FIRST = 50, 1 << 24
 
 
-class Part(NamedTuple):
-    """One file of an export, what it and its folder are called, and how it is opened."""
+def recognise(path: str | Path) -> str | None:
+    """The tool whose export a file is, by its content; None for tables that are long already.
 
-    name: str
-    folder: str
-    open: Callable[[], IO[bytes]]
-    path: Path | None = None
+    Wide tables and tables of counts have no mark of their own, and are read by `format` alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "anything.txt"
+    >>> _ = file.write_text('{"_input_hash": 1, "label": "SPAM", "answer": "accept"}')
+    >>> recognise(file)
+    'prodigy'
+    >>> _ = file.write_text("item,annotator,label\\n1,ann,yes\\n")
+    >>> recognise(file)
+    """
+    # What cannot be read is no export here; whoever reads it says what is wrong with it.
+    with suppress(ValueError, OSError):
+        _, found = look(records(parts(Path(path))[0], str(path), LARGEST_FIRST))
+        return None if found is None else found.tool
+    return None
 
 
-class Record(NamedTuple):
-    """A record, where it stands, the key it stands under, and the part that it is in."""
+class Dialect(NamedTuple):
+    """The tool that wrote a record, and the tool and dialect in words."""
 
-    where: str
-    key: str | None
-    value: Object
-    part: Part
+    tool: str
+    words: str
+
+
+def look(stream: Iterator[Record]) -> tuple[Record | None, Dialect | None]:
+    """The first record, or the first that tells its dialect, and that."""
+    first = None
+    for record in islice(stream, LOOKED_AT):
+        if found := dialect_of(record.value):
+            return record, found
+        first = first or record
+    return first, None
+
+
+def dialect_of(value: Object) -> Dialect | None:
+    """The dialect of a record; only tools whose marks it bears are asked."""
+    # A record of a list tells what those after it have.
+    inside = (v[0] for v in value.values() if isinstance(v, list) and v)
+    nested = {f"[].{name}" for first in inside if isinstance(first, dict) for name in first}
+    for tool in _marked((*value, *nested)):
+        if found := READERS[tool].dialect(value):
+            return Dialect(tool, found)
+    return None
+
+
+@lru_cache(1024)
+def _marked(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The tools whose marks are among the names: most records of a file have the same."""
+
+    def there(mark: str) -> bool:
+        return any(fnmatchcase(n, mark) for n in names) if "*" in mark else mark in names
+
+    bears = {
+        tool: any(all(map(there, m)) for m in reader.marks) for tool, reader in READERS.items()
+    }
+    return tuple(tool for tool, yes in bears.items() if yes)
 
 
 def parts(path: Path) -> list[Part]:
@@ -357,9 +411,3 @@ def _parquet(path: Path) -> Iterator[Keyed]:
         names = [column[0] for column in found.description or ()]
         while some := found.fetchmany(10_000):
             yield from ((None, dict(zip(names, row, strict=True))) for row in some)
-
-
-def shown(value: object) -> str:
-    """A value in a message: short, whatever it is."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import narwhals as nw
 import numpy as np
 
-from slencodings.files.exports.load import Json, Keyed, Object, Part, Record
+from slencodings.files.exports.record import Json, Keyed, Object, Part, Record
 
 
 def records_in(source: Any, who: str) -> Iterator[Record]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, is_nothing, person
-from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Json, Name, Object, Record, shown
 from slencodings.tables.roles import listed
 
 MARKS = {"HITId", "WorkerId", "Answer.*"}

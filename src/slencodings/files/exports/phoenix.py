@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from slencodings.files.exports.answers import Answer, Reader, as_integer
 from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, object_in
 from slencodings.files.exports.judges import FAILED, as_label, sureness
-from slencodings.files.exports.load import Name, Object, Record
+from slencodings.files.exports.record import Name, Object, Record
 
 # What is annotated, the most particular first; tables of the client begin with the last.
 SUBJECTS = ("span_id", "trace_id", "session_id", "context.span_id")

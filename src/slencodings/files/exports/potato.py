@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
 from slencodings.files.exports.fields import identity, is_nothing, object_in, person
-from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Json, Name, Object, Record, shown
 from slencodings.tables.roles import find_columns
 
 STATE = "instance_id_to_label_to_value"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, list_in, moment, object_in, person
-from slencodings.files.exports.load import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Json, Name, Object, Record, shown
 
 MARKS = {"_input_hash", "answer"}
 

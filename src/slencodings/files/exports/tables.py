@@ -10,7 +10,7 @@ from typing import Any
 from slencodings.annotations import counted
 from slencodings.files.exports.answers import MOST_ROWS, Answer, Export, chosen, export, tabulate
 from slencodings.files.exports.fields import SEPARATORS, identity, is_nothing, person, split_cell
-from slencodings.files.exports.load import Json, Name, Record, shown
+from slencodings.files.exports.record import Json, Name, Record, shown
 from slencodings.tables.roles import check_names, find_columns, listed
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import is_nothing, moment, person
-from slencodings.files.exports.load import Object, Record
 from slencodings.files.exports.mturk import item_in
+from slencodings.files.exports.record import Object, Record
 
 # The old name of workers, which is found nowhere else; newer tables are plain long ones.
 CROWD_KIT = {"task", "performer", "label"}
