@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from slencodings.tables.fuse import About, Fusing
     from slencodings.tables.roles import Reading
 
+_NOT_FOR = "it is not for `{}`. Leave one of them out."
 _DATABASE = re.compile(r"(postgres|postgresql|sqlite)://", re.IGNORECASE)
 
 
@@ -194,17 +195,16 @@ def check(typed: Typed) -> None:
         _check_output(typed)
     if typed.features is None:
         text = {"--text": typed.feature_text}
-        _only_for(
-            _given(typed, "feature_item") | text | _given(typed, "encoder"), "--features FILE"
-        )
+        others = _given(typed, "feature_item") | text | _given(typed, "encoder")
+        _refuse(others, "it is for `--features FILE`.")
     if typed.pairwise is None:
-        _only_for(_given(typed, "scores"), "--pairwise LEFT,RIGHT,WINNER")
+        _refuse(_given(typed, "scores"), "it is for `--pairwise LEFT,RIGHT,WINNER`.")
     else:
         others = _given(typed, "into keep weigh save_crowd smoothing form")
         others |= _given(reading, "multi") | _given(typed, "partition_by engine")
         if reading.labels is not None:
             others[spelled(reading.named)] = reading.labels
-        _refuse(others | _given(typed, "features sort"), "--pairwise")
+        _refuse(others | _given(typed, "features sort"), _NOT_FOR.format("--pairwise"))
         return
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
@@ -215,14 +215,16 @@ def check(typed: Typed) -> None:
     alone |= _given(typed, "into memory keep partition_by") | _given(reading, "merge_case")
     alone |= _given(typed, "save_crowd features sort")
     if typed.engine == "spark":
-        _check_spark(alone | _given(typed, "csv_style"))
+        for option, value in (alone | _given(typed, "csv_style")).items():
+            why = f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out."
+            _refuse({option: value or None}, why)
     else:
-        _only_for(_given(typed, "master patience"), "--engine spark")
+        _refuse(_given(typed, "master patience"), "it is for `--engine spark`.")
     if database:
-        _refuse(alone | _given(typed, "engine"), "a database")
+        _refuse(alone | _given(typed, "engine"), _NOT_FOR.format("a database"))
     if typed.features is not None:
         others = _given(typed, "into") | _given(reading, "multi") | _given(typed, "partition_by")
-        _refuse(others, "--features")
+        _refuse(others, _NOT_FOR.format("--features"))
     _check_weighing(typed)
 
 
@@ -233,30 +235,11 @@ def _given(typed: Typed | Reading, names: str) -> dict[str, object]:
     return {spelled(name): value for name, value in came.items() if value != usual[name]}
 
 
-def _only_for(given: Mapping[str, object], other: str) -> None:
-    """Refuse options that say something only beside another, which did not come."""
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Refuse the first of some options that came."""
     for option, value in given.items():
         if value is not None:
-            raise typer.BadParameter(f"it is for `{other}`.", param_hint=option)
-
-
-def _refuse(given: Mapping[str, object], other: str) -> None:
-    """Refuse options that make no sense beside another, which came."""
-    for option, value in given.items():
-        if value is not None:
-            raise typer.BadParameter(
-                f"it is not for `{other}`. Leave one of them out.", param_hint=option
-            )
-
-
-def _check_spark(given: Mapping[str, object]) -> None:
-    """Refuse with Spark what one machine alone can do."""
-    for option, value in given.items():
-        if value:
-            raise typer.BadParameter(
-                f"it is not for `--engine spark`; `{option} {value}` came. Leave one of them out.",
-                param_hint=option,
-            )
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _check_output(typed: Typed) -> None:
@@ -269,16 +252,15 @@ def _check_output(typed: Typed) -> None:
             "neither came.",
             param_hint="--output",
         )
-    _only_for(_given(typed, "again by_annotator"), "--into STORE.parquet")
+    _refuse(_given(typed, "again by_annotator"), "it is for `--into STORE.parquet`.")
 
 
 def _is_database(typed: Typed) -> bool:
     """Whether annotations are in a database; options of one are refused where there is none."""
     n, found = len(typed.source), any(map(_DATABASE.match, typed.source))
-    for option in _given(typed, "table into_table") if not found else ():
-        raise typer.BadParameter(
-            "it is for a database, postgresql://... or sqlite:///FILE.", param_hint=option
-        )
+    if not found:
+        of_databases = _given(typed, "table into_table")
+        _refuse(of_databases, "it is for a database, postgresql://... or sqlite:///FILE.")
     if found and (typed.table is None or n > 1):
         came = f"{n} inputs came" if n > 1 else "no table came"
         raise typer.BadParameter(
@@ -296,10 +278,8 @@ def _check_weighing(typed: Typed) -> None:
     learns = weigh == "learned" or (weigh is None and not needs_stated)
     if not learns:
         came = f"--weigh {weigh}" if weigh else spelled(needs_stated[0])
-        for option in _given(typed, "save_crowd features seed"):
-            raise typer.BadParameter(
-                f"it is for `--weigh learned`; `{came}` came.", param_hint=option
-            )
+        of_learning = _given(typed, "save_crowd features seed")
+        _refuse(of_learning, f"it is for `--weigh learned`; `{came}` came.")
     if weigh not in (None, "stated") and needs_stated:
         raise typer.BadParameter(
             f"what annotations are worth is learned; it came with `--weigh {weigh}`. "

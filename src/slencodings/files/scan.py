@@ -14,7 +14,7 @@ import shlex
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
@@ -110,9 +110,13 @@ def scan(
     format = common_format(source, asked)
     schemas: dict[str, dict[str, str]] = {}
     parts: list[Relation] = []
-    look = partial(head_of, connection, source.local, format)
-    # DuckDB wants the same columns in all names of folders that it reads at once.
-    for (head, _), run in groupby(source.files, lambda file: (look(file), _folder_columns(file))):
+
+    def alike(file: str) -> tuple[Head, list[str]]:
+        # DuckDB wants the same columns in all names of folders that it reads at once.
+        columns = [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
+        return head_of(connection, source.local, format, file), columns
+
+    for (head, _), run in groupby(source.files, alike):
         files = list(run)
         keys: dict[str, list[str]] = {}
         if format in LINES:
@@ -179,10 +183,6 @@ def common_types(schemas: Mapping[str, Mapping[str, str]], names: Sequence[str])
             )
         types[name] = str(next(iter(found)))
     return types
-
-
-def _folder_columns(file: str) -> list[str]:
-    return [part.split("=")[0] for part in PurePath(file).parts if "=" in part]
 
 
 def _read_files(

@@ -114,8 +114,7 @@ def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str
 
 
 def _texts(relation: Relation) -> list[str]:
-    types = zip(relation.columns, map(str, relation.types), strict=True)
-    return [name for name, type in types if type == "VARCHAR"]
+    return [name for name, type in _types(relation).items() if type == "VARCHAR"]
 
 
 def _as_number(name: str) -> str:
@@ -191,7 +190,7 @@ def check_answers(relation: Relation, label: Any, say: Say, *, named: bool, orde
 
     Spans, and numbers without steps that nobody `named` one by one, are refused.
     """
-    if not isinstance(label, str) or str(dict(_types(relation))[label]).endswith("]"):
+    if not isinstance(label, str) or _types(relation)[label].endswith("]"):
         return  # Probabilities.
     judge_answers(label, _count_answers(relation, label), say, named=named, ordered=ordered)
 
@@ -239,7 +238,7 @@ def note_items(relation: Relation, item: str, names: Sequence[str], say: Say) ->
 
 def merge_spellings(relation: Relation, label: Any) -> Relation:
     """Labels that differ in case and spaces alone as one, the most frequent spelling of them."""
-    if not isinstance(label, str) or str(dict(_types(relation))[label]) != "VARCHAR":
+    if not isinstance(label, str) or _types(relation)[label] != "VARCHAR":
         return relation
     spellings = _spellings(_count_answers(relation, label))
     cases = [f"WHEN {literal(x)} THEN {literal(best)}" for best, *rest in spellings for x in rest]
@@ -250,7 +249,7 @@ def merge_spellings(relation: Relation, label: Any) -> Relation:
 
 def one_of_lists(relation: Relation, label: Any) -> Relation:
     """Labels that stand alone in lists, as they are; several in one are refused."""
-    if not isinstance(label, str) or str(dict(_types(relation))[label]) != "VARCHAR[]":
+    if not isinstance(label, str) or _types(relation)[label] != "VARCHAR[]":
         return relation
     name = quote(label)
     longest, example = relation.aggregate(
@@ -266,8 +265,8 @@ def one_of_lists(relation: Relation, label: Any) -> Relation:
     return relation.project(f"* REPLACE ({name}[1] AS {name})")
 
 
-def _types(relation: Relation) -> list[tuple[str, Any]]:
-    return list(zip(relation.columns, relation.types, strict=True))
+def _types(relation: Relation) -> dict[str, str]:
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
 
 def _count_answers(relation: Relation, label: str) -> Answers:
