@@ -139,6 +139,8 @@ def test_without_a_column_of_annotators_all_are_one() -> None:
     ann = from_table(SAID, item="item", label="said")
     assert ann.annotators.tolist() == ["anonymous"]
     assert ann.annotator.tolist() == [0, 0, 0, 0]
+    assert not ann.named
+    assert from_table(SAID, **ROLES).named
 
 
 def test_labels_may_be_more_than_were_said() -> None:

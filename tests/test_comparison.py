@@ -732,6 +732,15 @@ def test_of_many_gold_items_about_so_many_are_asked_for_their_truth():
     np.testing.assert_array_equal(known, part.scored)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_gold_items_with_no_more_annotations_than_asked_for_are_all_there(seed):
+    a = make([0, 1, 1, 2, 2], [0, 0, 1, 0, 1], [0, 1, 1, 0, 1], K=2)
+    everything = whole(a, as_truth(a, np.asarray([0, -1, -1])), None)
+    part, _ = drawn(everything, 1, np.random.default_rng(seed))
+    known = ~np.isnan(present(part.truth)).any(axis=1)
+    assert part.annotations.items[known].tolist() == [0]
+
+
 def test_questions_about_one_item_are_drawn_together():
     a = large_crowd(np.random.default_rng(1))
     sets = np.repeat(np.arange(500), 4)
