@@ -24,7 +24,7 @@ from engines import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 from running import Sle
-from strategies import ANY, assert_close, one_in
+from strategies import ANY, assert_close, one_in, present
 
 from slencodings import (
     Annotations,
@@ -216,6 +216,18 @@ def test_those_without_a_name_are_averaged_with_nobody():
         named = zip(a.item.tolist(), a.annotator.tolist(), strict=True)
         pairs = {(i, m) for i, m in named if m != 2}
         assert len(merged.item) == len(pairs) + len(nobody.item)
+
+
+def test_who_says_the_same_each_time_keeps_one_label_and_what_they_stated_is_averaged():
+    a = annotations_of(np.eye(3)[[2, 1, 2, 2]], np.full(4, 0.5), [1, 0, 1, 1])
+    stated, reliability = np.asarray([1.0, 4, 2, 6]), np.asarray([0.2, 1, 0.4, 0.3])
+    hard = replace(a, y=np.asarray([2, 1, 2, 2]), stated=stated, reliability=reliability)
+    merged = hard.averaged()
+    assert merged.y.tolist() == [2, 1]
+    assert present(merged.stated).tolist() == [3, 4]
+    assert_close(present(merged.reliability), np.asarray([0.3, 1]))
+    unlike = replace(hard, y=np.asarray([2, 1, 2, 0])).averaged()
+    assert_close(unlike.y, np.asarray([[1 / 3, 0, 2 / 3], [0, 1, 0]]))
 
 
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 2), ANY), min_size=1, max_size=4))
