@@ -14,7 +14,7 @@ import pytest
 from crowds import crowd, make
 from strategies import present
 
-from slencodings import Annotations, aggregate, metrics
+from slencodings import Annotations, aggregate, alpha, metrics
 from slencodings.datasets import digits_crowd
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
@@ -26,7 +26,14 @@ from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
-from slencodings.evaluation.predictors import Counts, Model, RightOrNot, crowd_habits, own_habits
+from slencodings.evaluation.predictors import (
+    Counts,
+    Model,
+    Readings,
+    RightOrNot,
+    crowd_habits,
+    own_habits,
+)
 from slencodings.trust import learn_crowd
 from slencodings.trust.habits import Seen, learn_habits
 
@@ -181,6 +188,27 @@ def test_votes_that_are_added_up_stand_beside_one_prior_of_weight_two():
     reader = Counts(lambda rows: worth[rows.annotator], np.asarray([0.5, 0.5]))
     np.testing.assert_allclose(reader.predict(a)[0], [0.5 / 6, 5.5 / 6])
     np.testing.assert_allclose(reader.spread(a), [1 / 6 / 2, 1 / 5 / 2, 1 / 4 / 2])
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+def test_votes_may_stray_as_far_as_the_learned_crowd_without_the_annotation_doubts(soft):
+    a, fit = fitted("learned crowd", soft)
+    assert isinstance(fit.reader, Readings)
+    learned, spread = fit.reader.crowd, fit.reader.spread(a)
+    for q in range(0, len(a.item), 17):
+        votes = learned.votes(a.rows(np.arange(len(a.item)) != q))
+        counts = alpha(votes.rows(a.item[q]), prior_weight=learned.prior_weight)
+        assert spread[q] == pytest.approx(1 / counts.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("people", [2, 3, 4], ids="{} people".format)
+def test_few_people_would_say_what_their_confusions_say_however_many_the_labels(people):
+    rng = np.random.default_rng(people)
+    a = crowd(rng, M=people, R=40, K=3)
+    model = Model(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), (people, 3)))
+    truth, own = model.predict(a), model.predict_own(a, a)
+    for q, m in enumerate(a.annotator):
+        np.testing.assert_allclose(own[q], truth[q] @ model.confusion[m], atol=1e-12)
 
 
 def test_what_an_annotator_never_says_matters_only_where_it_is_said():
