@@ -167,6 +167,23 @@ def test_a_model_multiplies_what_the_others_said(name, soft):
         np.testing.assert_allclose(own[q], p @ confusion[a.annotator[q]], atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        Model(np.full(2, 0.5), np.tile([[0.8, 0.2], [0.2, 0.8]], (2, 1, 1))),
+        RightOrNot(
+            np.ones(1), np.full((2, 1, 1), math.log(0.8)), np.full((2, 1, 1), math.log(0.2))
+        ),
+    ],
+    ids=["confusions", "right or not"],
+)
+def test_what_thousands_said_of_one_item_does_not_vanish(model):
+    # Half say one label: without a vote for it, the other is one vote ahead.
+    y = np.arange(4000) % 2
+    a = make(np.zeros(4000), np.arange(4000) // 2 % 2, y)
+    np.testing.assert_allclose(model.predict(a)[np.arange(4000), y], 0.2, rtol=1e-9)
+
+
 def test_a_doubtful_annotation_counts_less_in_the_weighted_model():
     confusion = np.asarray([[[0.9, 0.1], [0.2, 0.8]]])
     a = make([0, 0], [0, 0], [0, 0], K=2, uncertainty=[0, 0.5])
