@@ -262,6 +262,11 @@ def test_pairs_that_are_not_repeated_are_read_as_ever():
         fuse_table(columns, **NAMED, label="said", duplicates=how) for how in ("all", "average")
     )
     assert all(one[name].tolist() == other[name].tolist() for name in one)
+    # More items than people, each asked once of each.
+    item, who = np.divmod(np.arange(12), 3)
+    every = annotations_of(np.eye(2)[who % 2], np.zeros(12), who.tolist())
+    every = replace(every, item=item, items=np.arange(4))
+    assert every.averaged() is every
 
 
 @pytest.mark.parametrize(
