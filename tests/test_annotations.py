@@ -26,7 +26,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import assert_close, one_in, present
 
 from slencodings import Annotations, Opinion, aggregate, encode, from_table, fuse_table
-from slencodings.annotations import base_rate_of, check_smoothing, in_steps, shared_base_rate
+from slencodings.annotations import (
+    base_rate_of,
+    by_annotators,
+    check_smoothing,
+    counted,
+    in_steps,
+    plainly,
+    shared_base_rate,
+    some,
+    sums_by,
+)
 
 ROLES: Roles = {"item": "item", "annotator": "who", "label": "said"}
 SAID: Columns = {
@@ -139,6 +149,8 @@ def test_without_a_column_of_annotators_all_are_one() -> None:
     ann = from_table(SAID, item="item", label="said")
     assert ann.annotators.tolist() == ["anonymous"]
     assert ann.annotator.tolist() == [0, 0, 0, 0]
+    assert not ann.named
+    assert from_table(SAID, **ROLES).named
 
 
 def test_labels_may_be_more_than_were_said() -> None:
@@ -290,6 +302,10 @@ def test_a_base_rate_has_one_number_for_each_label() -> None:
         ValueError, match=r"must sum to 1; the smallest is -0\.5 and the sum 1\. Divide"
     ):
         shared_base_rate([-0.5, 1.5], ["a", "b"])
+    for off in (0.51, 0.49, 1.5, 2e-6 + 0.5):
+        with pytest.raises(ValueError, match=r"must not be negative and must sum to 1"):
+            shared_base_rate([0.5, off], ["a", "b"])
+    assert shared_base_rate([0.5, 0.5 + 5e-7], ["a", "b"]).tolist() == [0.5, 0.5 + 5e-7]
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0, float("nan"), None, "0.1"])
@@ -367,3 +383,24 @@ def test_numbers_in_steps_add_up_to_the_same_in_any_order(values: list[float], c
 def test_labels_that_are_never_given_are_expected_by_a_share_of_one_annotation():
     assert_allclose(base_rate_of(np.asarray([2.0, 0.0, 5.0])), np.asarray([7, 1, 16]) / 24)
     assert_allclose(base_rate_of(np.zeros(4)), np.full(4, 0.25))
+
+
+def test_a_sentence_has_one_or_many_and_the_first_ten_of_more():
+    assert [counted(n, "row") for n in (0, 1, 2, 2000)] == [
+        "0 rows",
+        "1 row",
+        "2 rows",
+        "2,000 rows",
+    ]
+    assert [by_annotators(n) for n in (None, 1, 3)] == ["", " by 1 annotator", " by 3 annotators"]
+    assert some("abcdefghij", str) == "a, b, c, d, e, f, g, h, i, j"
+    assert some("abcdefghijk", str) == "a, b, c, d, e, f, g, h, i, j, ..."
+    assert some(["a"]) == "'a'"
+    assert [plainly(name) for name in ("", " ", "a b", "a,b")] == ["''", "' '", "a b", "'a,b'"]
+
+
+def test_sums_of_groups_are_as_many_as_asked_for_and_numbers_even_of_nothing():
+    nobody, value = np.zeros(0, dtype=int), np.zeros(0)
+    assert sums_by(nobody, value).tolist() == []
+    assert sums_by(nobody, value, 2).dtype == float
+    assert sums_by(np.asarray([1, 1]), np.asarray([0.5, 2]), 3).tolist() == [0, 2.5, 0]

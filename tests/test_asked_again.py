@@ -21,10 +21,10 @@ from engines import (
     soft,
     without,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from running import Sle
-from strategies import ANY, assert_close, one_in
+from strategies import ANY, assert_close, one_in, present
 
 from slencodings import (
     Annotations,
@@ -185,6 +185,7 @@ def annotations_of(y: np.ndarray, u: np.ndarray, source: list[int]) -> Annotatio
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), ANY, st.integers(0, 2)), min_size=1, max_size=9))
+@example([(1, 0.2, 0), (0, 0.5, 1), (1, 0.6, 1), (1, 1.0, 2), (2, 0.0, 0), (2, 0.3, 1)])
 def test_arrays_hold_just_what_averaging_fusion_of_each_source_gives(
     rows: list[tuple[int, float, int]],
 ):
@@ -197,6 +198,36 @@ def test_arrays_hold_just_what_averaging_fusion_of_each_source_gives(
         wanted = fuse_average(said.rows(np.flatnonzero(np.asarray(source) == m)))
         assert_close(found.rows(n).belief, wanted.belief)
         assert_close(found.rows(n).uncertainty, wanted.uncertainty)
+
+
+def test_those_without_a_name_are_averaged_with_nobody():
+    who = np.asarray(["ann", "bob", None], dtype=object)
+    item, source = np.asarray([0, 0, 1, 1, 0, 1, 0, 0]), np.asarray([2, 0, 2, 1, 2, 1, 1, 0])
+    for first in range(8):  # Whichever comes first.
+        rows = np.roll(np.arange(8), first)
+        y, u = np.eye(3)[rows % 3], np.linspace(0.1, 0.9, 8)[rows]
+        a = annotations_of(y, u, source[rows].tolist())
+        a = replace(a, item=item[rows], items=np.asarray(["i", "j"]), annotators=who)
+        merged, nobody = a.averaged(), a.rows(a.annotator == 2)
+        alone = merged.rows(merged.annotator == 2)
+        assert alone.item.tolist() == nobody.item.tolist()
+        assert_close(alone.vectors, nobody.vectors)
+        assert_close(alone.uncertainty, nobody.uncertainty)
+        named = zip(a.item.tolist(), a.annotator.tolist(), strict=True)
+        pairs = {(i, m) for i, m in named if m != 2}
+        assert len(merged.item) == len(pairs) + len(nobody.item)
+
+
+def test_who_says_the_same_each_time_keeps_one_label_and_what_they_stated_is_averaged():
+    a = annotations_of(np.eye(3)[[2, 1, 2, 2]], np.full(4, 0.5), [1, 0, 1, 1])
+    stated, reliability = np.asarray([1.0, 4, 2, 6]), np.asarray([0.2, 1, 0.4, 0.3])
+    hard = replace(a, y=np.asarray([2, 1, 2, 2]), stated=stated, reliability=reliability)
+    merged = hard.averaged()
+    assert merged.y.tolist() == [2, 1]
+    assert present(merged.stated).tolist() == [3, 4]
+    assert_close(present(merged.reliability), np.asarray([0.3, 1]))
+    unlike = replace(hard, y=np.asarray([2, 1, 2, 0])).averaged()
+    assert_close(unlike.y, np.asarray([[1 / 3, 0, 2 / 3], [0, 1, 0]]))
 
 
 @given(st.integers(1, 5), st.lists(st.tuples(st.integers(0, 2), ANY), min_size=1, max_size=4))
@@ -231,6 +262,11 @@ def test_pairs_that_are_not_repeated_are_read_as_ever():
         fuse_table(columns, **NAMED, label="said", duplicates=how) for how in ("all", "average")
     )
     assert all(one[name].tolist() == other[name].tolist() for name in one)
+    # More items than people, each asked once of each.
+    item, who = np.divmod(np.arange(12), 3)
+    every = annotations_of(np.eye(2)[who % 2], np.zeros(12), who.tolist())
+    every = replace(every, item=item, items=np.arange(4))
+    assert every.averaged() is every
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from crowds import crowd, make
 from strategies import present
 
-from slencodings import Annotations, aggregate, metrics
+from slencodings import Annotations, aggregate, alpha, metrics
 from slencodings.datasets import digits_crowd
 from slencodings.datasets.rte import rte
 from slencodings.datasets.uds_factuality import uds_factuality
@@ -27,7 +27,14 @@ from slencodings.evaluation.one_habit import learn_one_habit
 from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
-from slencodings.evaluation.predictors import Counts, Model, RightOrNot, crowd_habits, own_habits
+from slencodings.evaluation.predictors import (
+    Counts,
+    Model,
+    Readings,
+    RightOrNot,
+    crowd_habits,
+    own_habits,
+)
 from slencodings.trust import learn_crowd
 from slencodings.trust.habits import Seen, learn_habits
 
@@ -161,6 +168,23 @@ def test_a_model_multiplies_what_the_others_said(name, soft):
         np.testing.assert_allclose(own[q], p @ confusion[a.annotator[q]], atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        Model(np.full(2, 0.5), np.tile([[0.8, 0.2], [0.2, 0.8]], (2, 1, 1))),
+        RightOrNot(
+            np.ones(1), np.full((2, 1, 1), math.log(0.8)), np.full((2, 1, 1), math.log(0.2))
+        ),
+    ],
+    ids=["confusions", "right or not"],
+)
+def test_what_thousands_said_of_one_item_does_not_vanish(model):
+    # Half say one label: without a vote for it, the other is one vote ahead.
+    y = np.arange(4000) % 2
+    a = make(np.zeros(4000), np.arange(4000) // 2 % 2, y)
+    np.testing.assert_allclose(model.predict(a)[np.arange(4000), y], 0.2, rtol=1e-9)
+
+
 def test_a_doubtful_annotation_counts_less_in_the_weighted_model():
     confusion = np.asarray([[[0.9, 0.1], [0.2, 0.8]]])
     a = make([0, 0], [0, 0], [0, 0], K=2, uncertainty=[0, 0.5])
@@ -182,6 +206,27 @@ def test_votes_that_are_added_up_stand_beside_one_prior_of_weight_two():
     reader = Counts(lambda rows: worth[rows.annotator], np.asarray([0.5, 0.5]))
     np.testing.assert_allclose(reader.predict(a)[0], [0.5 / 6, 5.5 / 6])
     np.testing.assert_allclose(reader.spread(a), [1 / 6 / 2, 1 / 5 / 2, 1 / 4 / 2])
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+def test_votes_may_stray_as_far_as_the_learned_crowd_without_the_annotation_doubts(soft):
+    a, fit = fitted("learned crowd", soft)
+    assert isinstance(fit.reader, Readings)
+    learned, spread = fit.reader.crowd, fit.reader.spread(a)
+    for q in range(0, len(a.item), 17):
+        votes = learned.votes(a.rows(np.arange(len(a.item)) != q))
+        counts = alpha(votes.rows(a.item[q]), prior_weight=learned.prior_weight)
+        assert spread[q] == pytest.approx(1 / counts.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("people", [2, 3, 4], ids="{} people".format)
+def test_few_people_would_say_what_their_confusions_say_however_many_the_labels(people):
+    rng = np.random.default_rng(people)
+    a = crowd(rng, M=people, R=40, K=3)
+    model = Model(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), (people, 3)))
+    truth, own = model.predict(a), model.predict_own(a, a)
+    for q, m in enumerate(a.annotator):
+        np.testing.assert_allclose(own[q], truth[q] @ model.confusion[m], atol=1e-12)
 
 
 def test_what_an_annotator_never_says_matters_only_where_it_is_said():
@@ -731,6 +776,15 @@ def test_of_many_gold_items_about_so_many_are_asked_for_their_truth():
     known = ~np.isnan(present(part.truth)).any(axis=1)
     assert 150 < known.sum() < 250
     np.testing.assert_array_equal(known, part.scored)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gold_items_with_no_more_annotations_than_asked_for_are_all_there(seed):
+    a = make([0, 1, 1, 2, 2], [0, 0, 1, 0, 1], [0, 1, 1, 0, 1], K=2)
+    everything = whole(a, as_truth(a, np.asarray([0, -1, -1])), None)
+    part, _ = drawn(everything, 1, np.random.default_rng(seed))
+    known = ~np.isnan(present(part.truth)).any(axis=1)
+    assert part.annotations.items[known].tolist() == [0]
 
 
 def test_questions_about_one_item_are_drawn_together():

@@ -659,6 +659,15 @@ def test_a_full_disk_leaves_the_old_store(tmp_path: Path):
     assert sorted(os.listdir(tmp_path)) == ["n", "store.parquet"]
 
 
+def test_a_source_that_is_averaged_counts_as_one_annotation(tmp_path: Path):
+    asked = {"item": ["i"] * 4, "annotator": [*"aaab"], "label": [*"xxyy"]}
+    add(tmp_path, asked, duplicates="average")
+    kept = sums(tmp_path)
+    assert kept["label"] == ["x", "y"]
+    np.testing.assert_allclose(kept["annotations"], [2 / 3, 1 / 3 + 1])
+    np.testing.assert_allclose(kept["evidence"], [198 * 2 / 3, 198 * 4 / 3])
+
+
 def test_if_opinions_cannot_be_written_nothing_is_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

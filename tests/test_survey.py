@@ -176,6 +176,14 @@ def test_polars_objects_are_no_names() -> None:
         fuse_table(table, **PLAIN)
 
 
+def test_as_many_labels_as_columns_can_hold_are_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slencodings.tables.sums.MOST_COLUMNS", 3)
+    said = ["a", "b", "c", "d"]
+    assert "belief_c" in fuse_table({"item": said[:3], "said": said[:3]}, **PLAIN)
+    with pytest.raises(ValueError, match=r"takes at most 3 labels; 4 came"):
+        fuse_table({"item": said, "said": said}, **PLAIN)
+
+
 def test_more_labels_than_columns_can_hold_are_refused() -> None:
     said = list(range(1001))
     with pytest.raises(

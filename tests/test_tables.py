@@ -245,8 +245,9 @@ def test_base_rates_are_shared_by_name_or_by_order(engine: Engine) -> None:
         table = fuse_table(engine(columns), **HARD, **NUMBERS, base_rate=base_rate)
         assert_wide(engine, table, expected)
         assert "base_rate_yes" in engine.read(table)
-    long = fuse_table(engine(columns), **HARD, **NUMBERS, base_rate=a, form="long")
-    assert_long(engine, long, expected)
+    for a in ([0.2, 0.5, 0.3], [0.25, 0.5, 0.25]):  # Two that are alike among others, too.
+        long = fuse_table(engine(columns), **HARD, **NUMBERS, base_rate=a, form="long")
+        assert_long(engine, long, expect(columns, base_rate=np.asarray(a)))
 
 
 @core_engines
@@ -314,6 +315,18 @@ def test_any_crowd_is_fused_as_arrays_do(seed: int, rows: int, how: tuple[str, f
     chosen: Roles = dict(zip(("operator", "smoothing"), how, strict=True))
     table = fuse_table(engine(columns), **HARD, **NUMBERS, **chosen, labels=LABELS)
     assert_wide(engine, table, expect(columns, **chosen))
+
+
+@core_engines
+def test_certain_annotations_are_counted_beside_the_evidence_of_the_others(engine: Engine) -> None:
+    columns = {"item": ["p"] * 4, "said": ["no", "no", "yes", "no"], "doubt": [0.0, 0.5, 0.0, 0.8]}
+    how = {"uncertainty": "doubt", "smoothing": 0.0, "form": "evidence"}
+    rows = engine.read(fuse_table(engine(columns), item="item", label="said", **how))
+    found = dict(
+        zip(rows["label"], zip(rows["evidence"], rows["dogmatic"], strict=True), strict=True)
+    )
+    assert_close(np.asarray(found["no"]), np.asarray([2 * (1 + 0.25), 1]))
+    assert_close(np.asarray(found["yes"]), np.asarray([0.0, 1.0]))
 
 
 @every_engine_but_dask
