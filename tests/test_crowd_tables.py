@@ -124,6 +124,14 @@ def test_the_long_form_has_all_labels(engine: Engine, crowd: Crowd, reading: Cro
     ]
 
 
+def test_dask_may_simplify_a_plan_with_a_crowd(crowd: Crowd) -> None:
+    columns, dask = rows_of(), ENGINES["dask"]
+    fused = fuse_table(dask(columns), **STATED, crowd=crowd, reading="truth")
+    simplified = {name: x.tolist() for name, x in fused.compute().items()}
+    expected = expect(crowd, columns, reading="truth")
+    assert_wide(dask._replace(read=lambda table: simplified), fused, expected)
+
+
 @every_engine_but_dask
 def test_evidence_adds_up_and_serves_both_readings(engine: Engine, crowd: Crowd) -> None:
     columns = rows_of()

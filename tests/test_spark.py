@@ -171,6 +171,8 @@ def sessions(cluster: Cluster) -> Iterator[dict[str, Any]]:
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": HERE,
         "spark.connect.grpc.binding.port": port,
+        # Where in Python an expression was made is told to Java in ten messages.
+        "spark.python.sql.dataFrameDebugging.enabled": False,
         **FOR_FEW_ROWS,
     }
     classic = SparkSession.builder.master(cluster.url).config(map=settings).getOrCreate()
