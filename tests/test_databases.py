@@ -238,6 +238,24 @@ def test_a_table_is_encoded_as_a_file_of_its_rows_is(database: Database, tmp_pat
 COLUMNS: Roles = {"item": "item", "annotator": "annotator", "label": "label"}
 
 
+def test_a_query_leaves_nothing_in_the_way_of_who_drops_its_table(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = ibis.connect(postgres)
+    connection.create_table("asked", ibis.memtable(pa.table(skilled_table())))
+    backend = type(connection)
+    with monkeypatch.context() as patch:
+        open_ones: list[Any] = []  # as if the server had not heard that we are gone
+        patch.setattr(backend, "disconnect", lambda self: open_ones.append(self))
+        how: dict[str, Any] = {"weigh": "stated", "columns": {"confidence": 1}}
+        encode_in_database(postgres, "SELECT * FROM asked", str(tmp_path / "q.csv"), **how)
+    assert len(open_ones) == 1
+    connection.raw_sql("SET lock_timeout = '5s'")
+    connection.raw_sql("DROP TABLE asked")
+    for one in (*open_ones, connection):
+        one.disconnect()
+
+
 def test_a_table_is_replaced_in_one_transaction_or_not_at_all(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,7 +153,7 @@ def _plain_errors(database: Any) -> Generator[None]:
 def _open(database: Any, table: str) -> Any:
     """The table, view or query that was named."""
     if QUERY.match(table):
-        # Of a view, which is gone with the connection, a database says the columns and types.
+        # Of a view, which is gone in the end, a database says the columns and types.
         query = table.strip().rstrip(";")
         database.con.execute(f"CREATE TEMPORARY VIEW sle_query AS {query}")
         return database.table("sle_query", database=None if database.name == "postgres" else "temp")
@@ -221,6 +221,8 @@ def _one_moment(database: Any) -> Generator[None]:
     with database.con.transaction():
         database.con.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield
+        # The server may hear later that we are gone, and until then nobody could drop its table.
+        database.con.execute("DROP VIEW IF EXISTS pg_temp.sle_query")
 
 
 @contextmanager
