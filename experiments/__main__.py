@@ -191,7 +191,7 @@ def run_sources(given: argparse.Namespace) -> pl.DataFrame:
     if given.write:
         figures.save(figures.sources_figure(rows), "sources")
         place = {k: tables.markdown(v) for k, v in parts.items()}
-        tables.place("all-three-sources.md", place)
+        tables.place("reproduction.md", place)
     return rows
 
 

@@ -24,7 +24,7 @@ matplotlib = pytest.importorskip("matplotlib", reason="pip install 'slencodings[
 mpltern = pytest.importorskip("mpltern", reason="pip install 'slencodings[plot]'")
 
 IMAGES = Path(__file__).parent / "images"
-DOCUMENT = Path(__file__).parents[1] / "docs" / "plots.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "report.md"
 DPI = 60
 
 THREE = encode(np.asarray([0.7, 0.2, 0.1]), 0.2)
@@ -570,7 +570,9 @@ except ImportError as error:
     assert re.search(words, run(code))
 
 
-BLOCK = re.compile(r"```python\n(.*?)```\n+!\[[^\]]*\]\((figures/plot-[\w-]+\.png)\)", re.DOTALL)
+BLOCK = re.compile(
+    r"```python\n((?:(?!```).)*)```\n+!\[[^\]]*\]\((figures/plot-[\w-]+\.png)\)", re.DOTALL
+)
 
 
 def test_every_figure_of_the_document_is_drawn_by_the_block_before_it() -> None:

@@ -642,7 +642,7 @@ def test_the_document_of_all_three_sources_shows_its_rows():
     from experiments.rows import FOLDER, read
 
     rows = read(FOLDER / "sources.parquet")
-    text = (tables.DOCS / "all-three-sources.md").read_text(encoding="utf-8")
+    text = (tables.DOCS / "reproduction.md").read_text(encoding="utf-8")
     assert tables.markdown(tables.held_out(rows)) in text
     assert tables.markdown(tables.networks(rows)) in text
 

@@ -743,7 +743,7 @@ def test_a_stream_in_small_batches_adds_up_in_a_store(spark: Any, tmp_path: Path
     parts = [{k: v[i : i + 16] for k, v in crowd_table().items()} for i in (0, 16, 32)]
     store, tried = str(tmp_path / "store"), list[int]()
 
-    # The same as in docs/cluster.md.
+    # The same as in docs/engines.md.
     def add(batch: Any, number: int) -> None:
         evidence = fuse_table(batch, **NAMED, **NUMBERS, labels=LABELS, form="evidence")
         # A batch that is tried again replaces its own evidence, so none counts twice.
@@ -776,7 +776,7 @@ def test_a_stream_keeps_its_own_sums(spark: Any, tmp_path: Path) -> None:
     write_parts(rows := many(2000, 50), tmp_path / "in", 2)
     stream = spark.readStream.schema(spark.read.parquet(str(tmp_path / "in")).schema)
     stream = stream.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
-    # The same as in docs/cluster.md: Eqs. 5, 4 and 11, and W = 2.
+    # The same as in docs/engines.md: Eqs. 5, 4 and 11, and W = 2.
     belief = "(0.99 * reliability * confidence)"
     state = stream.selectExpr("item", "label", f"2 * {belief} / (1 - {belief}) AS evidence")
     state = (
