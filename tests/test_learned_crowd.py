@@ -374,6 +374,8 @@ def test_what_was_chosen_for_a_like_crowd_is_not_chosen_anew(known):
     assert found.model.correlation == some.model.correlation
     assert found.model.shrinking == some.model.shrinking
     assert_allclose(learn_crowd(annotations, like=whole).worth, whole.worth, rtol=1e-3)
+    assert whole.through_truth > 0
+    assert learn_crowd(annotations, like=replace(whole, through_truth=0.0)).through_truth == 0
 
 
 def test_somebody_new_counts_as_the_typical_annotator(known):
