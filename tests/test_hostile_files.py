@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hostile import put
@@ -22,8 +23,10 @@ from torture.readers import (
 )
 
 from slencodings.files import readable
+from slencodings.files.duckdb import plain_errors
 from slencodings.files.exports import read_export
 from slencodings.files.features import read_features
+from slencodings.files.locate import locate
 from slencodings.trust import crowd_from_json, load_crowd
 
 CROWD = b"item,annotator,label\n" + b"".join(
@@ -124,6 +127,25 @@ def test_a_workbook_whose_reader_ends_is_damaged(
     monkeypatch.setattr(readable.sheets, "__file__", str(tmp_path / "gone.py"))
     run = sle("encode", "crowd.xlsx", "-o", "targets.csv")
     assert "cannot be read as a workbook: its parts do not fit together" in run.err
+
+
+def test_a_table_that_ends_its_reader_is_damaged(sle: Sle):
+    """A fuzzer made it: DuckDB takes -1 for a length, calls that its own error, and is no more."""
+    source = Path(__file__).parent / "data/damaged.parquet"
+    for run in (sle("encode", source, "-o", "t.csv"), sle("compare", source)):
+        assert run.code == 1
+        assert "damaged.parquet cannot be read as PARQUET: " in run.err
+        assert "Stack Trace" not in run.err
+    assert not Path("t.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["crowd.parquet", "crowd.csv"])
+def test_an_error_of_the_engine_is_not_blamed_on_a_file_that_it_can_read(tmp_path: Path, name: str):
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT 1 AS item) TO '{tmp_path / name}'")
+        found = locate(connection, str(tmp_path / name), tmp_path)
+    with pytest.raises(duckdb.InternalException, match="ours"), plain_errors(found):
+        raise duckdb.InternalException("ours")
 
 
 # What is nested without end

@@ -229,7 +229,7 @@ def test_severity_is_the_mean_difference_from_the_others(rng, soft):
 def test_of_two_one_is_as_severe_as_the_other_is_mild(rng):
     a = replace(by_chance(rng, M=2, N=3), ordered=True)
     found = severity(a).mean
-    np.testing.assert_allclose(found[0], -found[1])
+    np.testing.assert_allclose(found[0], -found[1], atol=1e-14)
 
 
 def test_severity_finds_who_answers_high():

@@ -26,7 +26,6 @@ T = TypeVar("T")
 # Errors of DuckDB that no file can cause.
 NOT_THE_FILE = (
     duckdb.InterruptException,
-    duckdb.InternalException,
     duckdb.BinderException,
     duckdb.CatalogException,
     duckdb.ParserException,
@@ -81,6 +80,8 @@ def plain_errors(source: Source, asked: Format | None = None) -> Generator[None]
     except duckdb.Error as error:
         if isinstance(error, NOT_THE_FILE) or is_of_disk(error):
             raise
+        if isinstance(error, duckdb.InternalException) and not _ends_its_reader(source, asked):
+            raise
         if isinstance(error, duckdb.OutOfMemoryException):
             raise MemoryError(
                 f"{source.name} needs more memory than it may have: {brief(error)} "
@@ -104,9 +105,22 @@ def plain_errors(source: Source, asked: Format | None = None) -> Generator[None]
         ) from error
 
 
+def _ends_its_reader(source: Source, asked: Format | None) -> bool:
+    """Whether Parquet files alone, without what we ask of them, are more than DuckDB can take."""
+    if common_format(source, asked) != "parquet":
+        return False
+    with duckdb.connect() as another:  # The one that failed answers nothing any more.
+        try:
+            read = another.read_parquet(list(source.files))
+            read.aggregate("bit_xor(hash(COLUMNS(*)))").fetchall()  # all of it, and little memory
+        except duckdb.InternalException:
+            return True
+    return False
+
+
 def brief(error: Exception) -> str:
     """The lines of an engine's message that a person can use."""
-    text = str(error).split("Possible")[0].split("Try ")[0]
+    text = str(error).split("Stack Trace")[0].split("Possible")[0].split("Try ")[0]
     if "state machine" in text:
         return "its quotes or its ends of lines do not follow the rules of CSV."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
