@@ -71,6 +71,12 @@ def named_crowd(
     return replace(said, **how)
 
 
+def once(a):
+    """Only the first word of each annotator on each item."""
+    pairs = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)[1]
+    return a.rows(np.sort(pairs))
+
+
 def shuffled(a, rng):
     return a.rows(rng.permutation(len(a.item)))
 
