@@ -99,6 +99,8 @@ SLOW = [
     "test_helped.py",
     "test_votebench.py",
     "test_rounds_experiment.py",
+    "test_real_networks.py",
+    "test_real_plans.py",
     "test_exports_encoded.py",
     "test_panel_sets.py",
     "test_report_command.py",
@@ -130,6 +132,8 @@ TOGETHER = [
     "test_documents.py",
     "test_trainers.py",
     "test_real_experiments.py",
+    "test_real_networks.py",
+    "test_real_plans.py",
     "test_rounds_experiment.py",
     "test_notebooks.py",
 ]
