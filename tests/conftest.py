@@ -53,7 +53,6 @@ else:
 SLOW = [
     "test_spark.py",
     "test_documents.py",
-    "test_store.py",
     "test_crowd_tables.py",
     "test_backends.py",
     "test_dask.py",
@@ -64,7 +63,6 @@ SLOW = [
     "test_sources.py",
     "test_databases.py",
     "test_tables.py",
-    "test_comparison.py",
     "test_cli_weigh.py",
     "test_report.py",
     "test_demo.py",
@@ -75,9 +73,11 @@ SLOW = [
     "test_plot.py",
     "test_intake.py",
     "test_rounds.py",
-    "test_annotators.py",
     "test_models.py",
     "test_real_experiments.py",
+    "test_comparison.py",
+    "test_store.py",
+    "test_store_safety.py",
     "test_learned_crowd.py",
     "test_files.py",
     "test_loaders.py",
@@ -91,6 +91,8 @@ SLOW = [
     "test_scratch.py",
     "test_pool.py",
     "test_times.py",
+    "test_store_learned.py",
+    "test_benchmarks.py",
     "test_kinds_cli.py",
     "test_cli_panel.py",
     "test_report_items.py",
@@ -98,18 +100,31 @@ SLOW = [
     "test_helped.py",
     "test_votebench.py",
     "test_rounds_experiment.py",
+    "test_real_networks.py",
+    "test_real_plans.py",
     "test_exports_encoded.py",
     "test_panel_sets.py",
     "test_report_command.py",
     "test_panel.py",
     "test_cifar10s.py",
     "test_scored.py",
-    "test_benchmarks.py",
     "test_pairs_verbs.py",
+    "test_comparison_scores.py",
+    "test_benchmarks_questions.py",
+    "test_benchmarks_tables.py",
+    "test_annotators_page.py",
+    "test_store_evidence.py",
+    "test_store_forget.py",
+    "test_store_labels.py",
     "test_torch_head.py",
     "test_report_kinds.py",
     "test_torch_losses.py",
     "test_uses.py",
+    "test_annotators.py",
+    "test_annotators_intervals.py",
+    "test_comparison_predictors.py",
+    "test_annotators_confidence.py",
+    "test_comparison_part.py",
     "test_torch_start.py",
     "test_report_page.py",
 ]
@@ -119,6 +134,8 @@ TOGETHER = [
     "test_documents.py",
     "test_trainers.py",
     "test_real_experiments.py",
+    "test_real_networks.py",
+    "test_real_plans.py",
     "test_rounds_experiment.py",
     "test_notebooks.py",
 ]
@@ -197,6 +214,13 @@ def xp(request: pytest.FixtureRequest) -> Iterator[Arrays]:
             jax = pytest.importorskip("jax")
             with float64(True):
                 yield Arrays(request.param, jax.numpy.asarray)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which the test is in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,12 @@ def as_bytes(table: Table, format: str = "csv", **how: Any) -> bytes:
     if format == "json":
         return json.dumps(records, ensure_ascii=False).encode()
     return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def write(name: str, *lines: str) -> str:
+    """A file of these lines, and its name."""
+    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return name
 
 
 def assert_same_table(found: Any, expected: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from slencodings.annotations import Annotations
+from slencodings.tables.arrays import from_table
 
 ROOT = Path(__file__).parents[1]
 CROWDKIT = json.loads((ROOT / "tests" / "data" / "crowdkit.json").read_text())
@@ -24,6 +25,12 @@ def make(item, annotator, y, *, N=None, M=None, K=None, uncertainty=None, stated
     K = K or (y.shape[1] if y.ndim == 2 else int(y.max()) + 1)
     u = np.zeros(len(item)) if uncertainty is None else np.asarray(uncertainty, float)
     return Annotations(item, annotator, y, u, np.arange(N), np.arange(M), np.arange(K), stated)
+
+
+def read(item, who, label, **options):
+    """Annotations by way of a table, with names of any type."""
+    table = {"item": list(item), "who": list(who), "label": list(label)}
+    return from_table(table, item="item", annotator="who", label="label", **options)
 
 
 def of(oracle):
@@ -69,6 +76,12 @@ def named_crowd(
         np.asarray([f"label {k}" for k in range(labels)], dtype=object),
     )
     return replace(said, **how)
+
+
+def once(a):
+    """Only the first word of each annotator on each item."""
+    pairs = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)[1]
+    return a.rows(np.sort(pairs))
 
 
 def shuffled(a, rng):

@@ -1,6 +1,8 @@
 """The table engines in turn, a crowd to put into them, and what must come out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -10,12 +12,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from crowd_files import Roles
 from strategies import assert_close
 
 from slencodings import (
     Opinion,
     discount,
     encode,
+    from_table,
     fuse,
     fuse_average,
     fuse_constraint,
@@ -168,6 +172,23 @@ def crowd_table(rows: int = 48, seed: int = 5) -> Columns:
 
 def without(columns: Columns, *names: str) -> Columns:
     return {name: values for name, values in columns.items() if name not in names}
+
+
+@cache
+def learned(**doubt: str) -> Any:
+    """A crowd that knows annotators, stated levels and what people say where a label is true."""
+    from slencodings.trust import Ridge, learn_crowd
+
+    said: Roles = {"item": "item", "annotator": "who", "label": "said"}
+    said |= doubt or {"confidence": "sure"}
+    columns = without(crowd_table(), "p", "a")
+    annotations = from_table(columns, **said, confidence_scale=None, missing="drop")
+    crowd = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
+    return replace(crowd, through_truth=0.3)
+
+
+def learned_softly() -> Any:
+    return replace(learned(), labels=np.asarray(SOFT, dtype=object))
 
 
 def one_hot(said: Sequence[Any], labels: Sequence[Any] = LABELS) -> np.ndarray:

@@ -9,7 +9,16 @@ from slencodings.files.exports import read_export
 
 def said(source: Any, **how: Any) -> list[tuple[Any, ...]]:
     """The rows as tuples (item, annotator, label)."""
-    c = read_export(source, **how).columns
+    return _tuples(read_export(source, **how))
+
+
+def votes(export: Any) -> list[tuple[Any, ...]]:
+    """The rows of an export that was read, in the order of their text."""
+    return sorted(_tuples(export), key=str)
+
+
+def _tuples(export: Any) -> list[tuple[Any, ...]]:
+    c = export.columns
     nobody = [None] * len(c["item"])
     return list(zip(c["item"], c.get("annotator", nobody), c["label"], strict=True))
 

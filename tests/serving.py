@@ -3,6 +3,8 @@
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
 
 class Handler(BaseHTTPRequestHandler):
     site: "Site"
@@ -47,3 +49,12 @@ class Site:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+
+@pytest.fixture
+def site(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    site = Site()
+    yield site
+    site.close()

@@ -6,20 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from crowd_files import write
 from running import Sle
 
 from slencodings.files.exports import read_export
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(name: str, *lines: str) -> str:
-    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return name
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def rows(name: str) -> list[dict[str, str]]:

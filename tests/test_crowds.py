@@ -26,10 +26,9 @@ ROLES = {"confidence": "sure", "reliability": "trust"}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "crowd.csv").write_text(CROWD)
-    return tmp_path
+def here(here):
+    (here / "crowd.csv").write_text(CROWD)
+    return here
 
 
 def notes():

@@ -15,7 +15,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crowd_files import Roles, assert_same_table, skilled_table
-from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd_table, in_order, without
+from engines import (
+    LABELS,
+    PRIORS,
+    SKILLS,
+    SOFT,
+    Columns,
+    crowd_table,
+    in_order,
+    learned,
+    learned_softly,
+    without,
+)
 from flat import encode_file, encode_in_database
 from postgres import server
 from running import Sle
@@ -72,29 +83,11 @@ def rows_of(table: Any) -> Columns:
     return in_order(columns, *[n for n in list(columns)[:2] if n in (next(iter(columns)), "label")])
 
 
-@cache
-def learned(**how: str) -> Any:
-    """A crowd that knows annotators, stated levels and what people say where a label is true."""
-    said: Roles = {"item": "item", "annotator": "who", "label": "said", **how}
-    columns = without(crowd_table(), "p", "a")
-    annotations = from_table(columns, **said, confidence_scale=None, missing="drop")
-    crowd = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
-    return replace(crowd, through_truth=0.3)
-
-
-def learned_softly() -> Any:
-    return replace(learned(confidence="sure"), labels=np.asarray(SOFT, dtype=object))
-
-
 def learned_by_doubt() -> Any:
     return learned(uncertainty="doubt")
 
 
-def learned_as_stated() -> Any:
-    return learned(confidence="sure")
-
-
-LEARNED = NAMED | {"annotator": "who", "confidence": "sure", "crowd": learned_as_stated}
+LEARNED = NAMED | {"annotator": "who", "confidence": "sure", "crowd": learned}
 CASES: dict[str, dict[str, Any]] = {
     "smooth": NAMED | NUMBERS,
     "certain": NAMED | NUMBERS | {"smoothing": 0.0},
@@ -185,7 +178,7 @@ def test_numbers_too_small_to_write_are_nothing(postgres: str) -> None:
         "who": [f"w{i % 4}" for i in range(rows)],
         "said": ["no"] * (rows - 1) + ["yes"],
     }
-    crowd = replace(learned_as_stated(), share=np.ones(0), levels=np.zeros(0))
+    crowd = replace(learned(), share=np.ones(0), levels=np.zeros(0))
     crowd = replace(crowd, model=crowd.model._replace(correlation=0.0))
     how = NAMED | {"annotator": "who", "crowd": crowd, "reading": "truth"}
     table = connection.create_table("many", ibis.memtable(pa.table(columns)))

@@ -8,22 +8,15 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
-from serving import Site
+from serving import site
 
 from slencodings import datasets
 from slencodings.datasets import download, local
 from slencodings.datasets.download import File, Source, cache, fetch, read, there, unchanged
 
+__all__ = ["site"]
+
 BODY = bytes(range(256)) * 1000
-
-
-@pytest.fixture
-def site(monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    site = Site()
-    yield site
-    site.close()
 
 
 def sha256(data):

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from crowd_files import Roles
+from exporting import votes
 from hostile import HOSTILE, places, put
 from real_crowds import SHARED
 
@@ -25,13 +26,6 @@ from slencodings.files.exports import (
 from slencodings.files.exports.load import parts, records
 
 HERE = Path(__file__).parent / "exports"
-
-
-def votes(export: Any) -> list[tuple[Any, ...]]:
-    """The rows as tuples (item, annotator, label), in order."""
-    c = export.columns
-    nobody = [None] * len(c["item"])
-    return sorted(zip(c["item"], c.get("annotator", nobody), c["label"], strict=True), key=str)
 
 
 # Written by hand from the fixtures: the tool, its dialect, what to ask for, and what was said.

@@ -4,17 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exporting import votes
 
 from slencodings.files.exports import read_export
 
 ARGILLA = Path(__file__).parent / "exports" / "argilla-v2.json"
-
-
-def said(export: Any) -> list[tuple[Any, ...]]:
-    """The rows as tuples (item, annotator, label), in order."""
-    c = export.columns
-    nobody = [None] * len(c["item"])
-    return sorted(zip(c["item"], c.get("annotator", nobody), c["label"], strict=True), key=str)
 
 
 def test_several_questions_are_listed_with_what_to_type():
@@ -55,7 +49,7 @@ def test_several_labels_at_once_are_a_yes_or_no_for_each():
     expected = [
         (f"{i} / {x}", by[i], "yes" if x in chosen[i] else "no") for i in chosen for x in "abc"
     ]
-    assert said(export) == sorted(expected, key=str)
+    assert votes(export) == sorted(expected, key=str)
     assert export.columns["question"] == [*"abc"] * 3
     assert export.notes == ("'topic' has several labels at once: a yes or no for each of 3",)
 
@@ -63,7 +57,7 @@ def test_several_labels_at_once_are_a_yes_or_no_for_each():
 def test_one_label_at_a_time_keeps_the_items():
     tasks = [task(1, choices("a", "b")), task(2, choices("b"))]
     export = read_export(tasks, question="topic=a")
-    assert said(export) == [(1, 1, "yes"), (2, 1, "no")]
+    assert votes(export) == [(1, 1, "yes"), (2, 1, "no")]
     assert export.notes == ("yes or no to 'a'",)
 
 
@@ -72,19 +66,19 @@ def test_only_those_who_could_choose_a_label_say_no_to_it():
         return {"_input_hash": h, "label": label, "answer": answer, "_session_id": "ann"}
 
     tasks = [decision(1, "A", "accept"), decision(1, "B", "reject"), decision(2, "A", "reject")]
-    assert said(read_export(tasks)) == [
+    assert votes(read_export(tasks)) == [
         ("1 / A", "ann", "yes"),
         ("1 / B", "ann", "no"),
         ("2 / A", "ann", "no"),
     ]
-    assert said(read_export(tasks, question="label=B")) == [(1, "ann", "no")]
+    assert votes(read_export(tasks, question="label=B")) == [(1, "ann", "no")]
 
 
 def test_labels_that_nobody_chose_are_known_where_the_tool_tells_the_options():
     options = [{"id": x, "text": x} for x in "AB"]
     tell = {"_input_hash": 1, "answer": "accept", "options": options}
     export = read_export([tell | {"accept": [], "config": {"choice_style": "multiple"}}])
-    assert said(export) == [("1 / A", None, "no"), ("1 / B", None, "no")]
+    assert votes(export) == [("1 / A", None, "no"), ("1 / B", None, "no")]
 
 
 def test_items_and_labels_that_run_together_are_refused():
@@ -213,12 +207,12 @@ def test_numbers_too_large_for_a_column_become_text():
 def test_no_label_does_not_make_a_question_one_of_several_labels():
     tasks = [task(1, choices("a")), task(2, choices())]
     export = read_export(tasks)
-    assert said(export) == [(1, 1, "a")]
+    assert votes(export) == [(1, 1, "a")]
     assert export.notes == ("1 answer without a label left out",)
     with pytest.raises(ValueError, match=r"has no annotations \(1 answer without a label"):
         read_export([task(2, choices())])
     export = read_export([*tasks, task(3, choices("a", "b"))], question="topic=a")
-    assert said(export) == [(1, 1, "yes"), (2, 1, "no"), (3, 1, "yes")]
+    assert votes(export) == [(1, 1, "yes"), (2, 1, "no"), (3, 1, "yes")]
 
 
 def test_confidence_in_a_table_of_text_is_a_number():

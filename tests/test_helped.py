@@ -115,13 +115,12 @@ def known(N=4):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def here(here):
     rows = [
         f"{i},{who},{'no' if (int(i) + who) % 3 else 'yes'}" for i in range(20) for who in (1, 2)
     ]
     Path("crowd.csv").write_text("\n".join(["item,annotator,label", *rows]) + "\n")
-    return tmp_path
+    return here
 
 
 @pytest.mark.parametrize("form", ["wide", "long", "lists", "weights"])

@@ -11,17 +11,8 @@ from typing import Any
 
 import openpyxl
 import pytest
+from crowd_files import write
 from running import Sle
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(name: str, *lines: str) -> None:
-    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def test_what_steers_a_terminal_never_reaches_it(here: Path, sle: Sle):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from crowds import crowd, make
+from crowds import crowd, make, once
 
 from slencodings.evaluation import compare
 from slencodings.evaluation.held_out import _deal
@@ -17,12 +17,6 @@ from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, crowd_habits
 from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
-
-
-def once(a):
-    """Only the first word of each annotator on each item."""
-    pairs = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)[1]
-    return a.rows(np.sort(pairs))
 
 
 def test_half_of_the_votes_are_given_whatever_the_order_of_rows():

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from crowd_files import write
 from running import Sle
 
 from slencodings.datasets import alttest
@@ -14,14 +15,7 @@ TABLE = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def write(name: str, *lines: str) -> str:
-    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return name
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_pairs_become_preferences_and_scores(sle: Sle):

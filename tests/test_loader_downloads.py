@@ -4,27 +4,17 @@ import csv
 import gzip
 import io
 import json
-import sys
 import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
-from serving import Site
+from real_crowds import SHARED, module
+from serving import site
 
 from slencodings.datasets import download, local
 from slencodings.datasets.download import cache
 
-SHARED = Path(__file__).parents[1].parent / "shared" / "datasets"
-
-
-@pytest.fixture
-def site(monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    site = Site()
-    yield site
-    site.close()
+__all__ = ["site"]
 
 
 @pytest.fixture
@@ -51,10 +41,6 @@ def shared(path):
 
 def serve(github, source, body):
     github.files[source.url.removeprefix("https://raw.githubusercontent.com")] = body
-
-
-def module(name):
-    return sys.modules[f"slencodings.datasets.{name}"]
 
 
 def assert_same_crowd(one, other):

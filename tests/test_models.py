@@ -16,9 +16,8 @@ from slencodings.cli import models
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(here):
     """A crowd of two kinds of items that a line tells apart, and their features."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     names = [f"i{n:02}" for n in range(60)]
     truth = rng.integers(0, 2, 60)
@@ -40,7 +39,7 @@ def here(tmp_path, monkeypatch):
         for name, t in zip(names, truth, strict=True):
             words = "a fine good day" if t else "a poor bad night"
             file.write(json.dumps({"item": name, "text": words}) + "\n")
-    return tmp_path
+    return here
 
 
 def test_features_come_in_the_order_of_the_items(here):

@@ -15,14 +15,13 @@ from slencodings.files.encode import encode_file
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def here(here: Path) -> Path:
     lines = ["item,annotator,label,day,place"]
     for n in range(12):
         day = ["1", "2/3", "", "ünï d"][n % 4]
         lines += [f"i{n},{who},{'xy'[(n + k) % 2]},{day},b{n % 2}" for k, who in enumerate("abc")]
     Path("crowd.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return tmp_path
+    return here
 
 
 def rows_of(query: str) -> list[tuple[Any, ...]]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from crowds import crowd, make
+from crowds import crowd, make, once
 
 from slencodings.evaluation import compare, methods
 from slencodings.evaluation.held_out import _deal
@@ -22,12 +22,6 @@ from slencodings.evaluation.pool import (
 )
 from slencodings.evaluation.predicted import HeldOut, Predicted, halves, predict
 from slencodings.opinion import Floats
-
-
-def once(a):
-    """Only the first word of each annotator on each item."""
-    kept = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)[1]
-    return a.rows(np.sort(kept))
 
 
 def opinionated(seed=0, N=60):

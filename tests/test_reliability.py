@@ -1,5 +1,7 @@
 from dataclasses import replace
+from functools import partial
 
+import crowds
 import numpy as np
 import pytest
 from crowds import by_chance
@@ -18,13 +20,8 @@ from slencodings.aggregate.reliability import (
 from slencodings.aggregate.sle import sle
 from slencodings.annotations import Annotations
 from slencodings.confidence import calibrate
-from slencodings.tables.arrays import from_table
 
-
-def read(item, who, label):
-    table = {"item": list(item), "who": list(who), "label": list(label)}
-    return from_table(table, item="item", annotator="who", label="label", labels=[0, 1])
-
+read = partial(crowds.read, labels=[0, 1])
 
 # Opinions
 

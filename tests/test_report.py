@@ -1,6 +1,5 @@
 """What a report says is what the library says, and nothing on its page comes alive."""
 
-import importlib
 import json
 import re
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from crowds import named_crowd
+from reporting import COMPARED, HOSTILE, hostile, quick, two_methods
 
 from slencodings import aggregate, triage
 from slencodings.aggregate.agreement import judgments
@@ -24,30 +24,9 @@ from slencodings.report.without import without_each
 from slencodings.tables.arrays import from_table
 from slencodings.trust import count_each, learn_crowd, weigh
 
-COMPARED = importlib.import_module("slencodings.report.compared")
+__all__ = ["two_methods"]
+
 WELL_KNOWN = COMPARED.well_known
-
-
-def quick(a):
-    """Two methods that take no time."""
-    return ["soft votes", "SLE, full trust"]
-
-
-HOSTILE = [
-    "<script>document.title = 'broken'</script>",
-    "</script><script>document.title = 'broken'</script>",
-    "<!--<script>",
-    "\"'><img src=x onerror=\"document.title='broken'\">",
-    "&lt;b&gt; &amp; ]]>",
-    "\u202eright to left\u202c",
-    "שלום עולם",
-    "😀👩‍👩‍👧 emoji",
-    "line\u2028break\u2029\x00\n\ttab",
-    "x" * 10_000,
-    "",
-    "{{constructor.constructor('document.title=1')()}}",
-    "datum['x'] = `${1}`",
-]
 
 
 def nameless(said: Annotations) -> Annotations:
@@ -82,12 +61,6 @@ CROWDS = {
     "few items": named_crowd(n=3),
     "two items": named_crowd(n=2, per=2),
 }
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most tests compare but two methods, as that takes most of the time."""
-    monkeypatch.setattr(COMPARED, "well_known", quick)
 
 
 @pytest.fixture(scope="module")
@@ -490,14 +463,6 @@ def test_sections_that_make_no_sense_say_why(summaries: dict[str, Any]):
     assert "from 1 to 5" in (page := render(summarise(scale)))
     assert "--confidence-scale 1-5" in page
     assert "No item was annotated by two people" in render(summaries["one annotation each"])
-
-
-def hostile() -> Annotations:
-    """A crowd whose every name tries to be more than a name."""
-    H = len(HOSTILE)
-    said = named_crowd(n=H, per=4, people=H, labels=3)
-    names = np.asarray(HOSTILE, dtype=object)
-    return replace(said, items=names, annotators=names, labels=names[:3])
 
 
 def test_what_comes_from_data_is_never_markup():

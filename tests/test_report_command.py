@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from reporting import two_methods
 from running import Sle
-from test_report import COMPARED, quick
 
 CSV = "item,annotator,label,confidence\n" + "".join(
     f"i{i},{who},{'yes' if (i + m) % 3 else 'no'},0.{5 + m}\n"
@@ -16,9 +16,7 @@ CSV = "item,annotator,label,confidence\n" + "".join(
 )
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(COMPARED, "well_known", quick)
+__all__ = ["two_methods"]
 
 
 @pytest.fixture

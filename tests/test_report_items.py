@@ -5,17 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from crowds import named_crowd
-from test_report import COMPARED, quick
+from reporting import two_methods
 
 from slencodings.annotations import Annotations
 from slencodings.report import render, summarise
 from slencodings.report.chosen import MOST_EACH, MOST_ITEMS, MOST_VOTES, choose
 from slencodings.report.names import shown
 
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(COMPARED, "well_known", quick)
+__all__ = ["two_methods"]
 
 
 def test_items_are_all_listed_while_there_is_room():

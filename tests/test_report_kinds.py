@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reporting import two_methods
 from running import Sle
 from test_pairs import games
-from test_report import COMPARED, quick
 
 from slencodings import from_table, multi_label, pairs_from_table
 from slencodings.evaluation import pairs as compared_pairs
 from slencodings.report import render, render_pairs, summarise, summarise_pairs
 
+__all__ = ["two_methods"]
+
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(COMPARED, "well_known", quick)
+def two_pair_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     some = ("how common", "shares of wins")
     few = {name: compared_pairs.METHODS[name] for name in some}
     monkeypatch.setattr(compared_pairs, "METHODS", few)

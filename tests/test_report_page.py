@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from crowds import named_crowd
-from test_report import HOSTILE, hostile
+from reporting import HOSTILE, hostile
 
 from slencodings.report import render, summarise
 

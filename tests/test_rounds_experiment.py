@@ -6,8 +6,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from fitting import one_thread, quick
-from test_real_experiments import TEXTS, tiny_data, tiny_encoder
 from test_rounds import digit_like, few_trials, one_vote_each
+from tiny_experiments import TEXTS, tiny_data, tiny_encoder
 from torch import nn
 
 from experiments import data as sets

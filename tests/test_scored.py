@@ -28,10 +28,9 @@ item,who,kind,label
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "panel.csv").write_text(PANEL)
-    return tmp_path
+def here(here):
+    (here / "panel.csv").write_text(PANEL)
+    return here
 
 
 def scored(text: str, **how) -> list:

@@ -49,12 +49,6 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def encode(source: Any, **how: Any) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
     """The opinions of some files, and how they were made."""
     told: list[tuple[str, str]] = []

@@ -13,8 +13,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +23,17 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from crowd_files import Roles, assert_same_table, skilled_table
-from engines import LABELS, PRIORS, SKILLS, SOFT, Columns, crowd_table, in_order
+from engines import (
+    LABELS,
+    PRIORS,
+    SKILLS,
+    SOFT,
+    Columns,
+    crowd_table,
+    in_order,
+    learned,
+    learned_softly,
+)
 from flat import encode_file, encode_on_spark
 from running import Sle
 from strategies import assert_close
@@ -256,20 +264,6 @@ def rows_of(table: Any) -> Columns:
 
 def assert_fused_alike(table: Any, reference: Any) -> None:
     assert_same_table(rows_of(table), rows_of(reference))
-
-
-@cache
-def learned() -> Any:
-    """A crowd that knows annotators, stated levels and what people say where a label is true."""
-    columns = {name: crowd_table()[name] for name in ("item", "who", "said", "sure")}
-    said: Roles = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
-    annotations = from_table(columns, **said, confidence_scale=None)
-    crowd = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
-    return replace(crowd, through_truth=0.3)
-
-
-def learned_softly() -> Any:
-    return replace(learned(), labels=np.asarray(SOFT, dtype=object))
 
 
 LEARNED = NAMED | {"annotator": "who", "confidence": "sure", "crowd": learned}

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 from crowd_files import Roles
-from engines import LABELS, SKILLS, SOFT, crowd_table, without
+from engines import LABELS, SKILLS, SOFT, crowd_table, learned, without
 from polars.testing import assert_frame_equal
 
-from slencodings import from_table, fuse_table
-from slencodings.trust import Ridge, learn_crowd
+from slencodings import fuse_table
 
 NAMED: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
@@ -24,13 +22,6 @@ NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
 
 def table() -> pl.DataFrame:
     return pl.DataFrame(without(crowd_table(), "p", "a"))
-
-
-def crowd() -> Any:
-    said: Roles = {"item": "item", "annotator": "who", "label": "said", "confidence": "sure"}
-    annotations = from_table(table(), **said, confidence_scale=None)
-    learned = learn_crowd(annotations, ridge=Ridge(0.1, 0.1, 0.1, 0.1))
-    return replace(learned, through_truth=0.3)
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -45,17 +36,17 @@ CASES: dict[str, dict[str, Any]] = {
     "constraint": NAMED | NUMBERS | {"operator": "constraint"},
     "mappings": NAMED | {"annotator": "who", "confidence": SKILLS, "reliability": SKILLS},
     "no duplicates": NAMED | {"annotator": "who", "duplicates": "last"},
-    "crowd": NAMED | {"annotator": "who", "confidence": "sure", "crowd": crowd},
+    "crowd": NAMED | {"annotator": "who", "confidence": "sure", "crowd": learned},
     "crowd, truth, long": NAMED
     | {
         "annotator": "who",
         "confidence": "sure",
-        "crowd": crowd,
+        "crowd": learned,
         "reading": "truth",
         "form": "long",
     },
     "crowd, evidence": NAMED
-    | {"annotator": "who", "confidence": "sure", "crowd": crowd, "form": "evidence"},
+    | {"annotator": "who", "confidence": "sure", "crowd": learned, "form": "evidence"},
 }
 
 

@@ -23,10 +23,9 @@ CROWD = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def here(here: Path) -> Path:
     pq.write_table(pa.table(CROWD), "crowd.parquet")
-    return tmp_path
+    return here
 
 
 def test_weights_of_an_item_are_its_probabilities():

@@ -18,11 +18,7 @@ from slencodings.report.without import without_each
 from slencodings.tables.roles import Reading
 from slencodings.trust import weigh
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def crowd(column: str, values: list[str]) -> str:

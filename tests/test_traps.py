@@ -23,6 +23,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import crowds
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,11 +44,7 @@ TARGETS = [
 every_target = pytest.mark.parametrize("method", TARGETS, ids=lambda f: f.__name__)
 LEARNERS = [dawid_skene, aggregate.one_coin, mace, aggregate.glad]
 ROLES: Roles = {"item": "i", "annotator": "w", "label": "y"}
-
-
-@cache
-def read(item, who, label, **options):
-    return from_table({"i": list(item), "w": list(who), "y": list(label)}, **ROLES, **options)
+read = cache(crowds.read)
 
 
 def assert_targets(probability, n_items):
