@@ -193,7 +193,7 @@ def test_methods_with_gold_are_for_data_that_has_it():
         sets.load("imdb")
 
 
-def test_a_run_can_be_sent_to_another_process():
+def test_what_measures_can_be_sent_to_another_process():
     assert pickle.loads(pickle.dumps(real.rows)) is real.rows
 
 

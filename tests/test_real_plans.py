@@ -84,7 +84,7 @@ def tiny_runs(monkeypatch, path, *words):
 
 def test_rows_of_another_plan_are_measured_and_kept_beside(monkeypatch, tmp_path):
     path, words = tmp_path / "r.parquet", ("--dataset", "rte", "--methods", "CE", "SLE (crowd)")
-    trained, rows = tiny_runs(monkeypatch, path, *words)
+    trained, _ = tiny_runs(monkeypatch, path, *words)
     assert trained == [(m, sets.PLANS["rte"]) for m in ("CE", "SLE (crowd)")]
     assert tiny_runs(monkeypatch, path, *words)[0] == []
     # Only the KL is another as it is printed.
@@ -119,7 +119,7 @@ def test_images_as_they_are_are_another_plan_and_reach_the_network(monkeypatch, 
 # Tables
 
 
-def test_images_of_every_kind_are_written_into_the_document(monkeypatch, tmp_path):
+def test_images_with_soft_labels_are_written_into_the_document(monkeypatch, tmp_path):
     from experiments import tables
 
     monkeypatch.setattr(tables, "DOCS", tmp_path)

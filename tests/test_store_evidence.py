@@ -68,7 +68,7 @@ def test_evidence_must_be_an_amount(column: str, wrong: float):
         fuse_evidence(table)
 
 
-def test_evidence_needs_a_prior_weight(tmp_path: Path):
+def test_evidence_needs_a_prior_weight():
     table: Table = {"item": ["a", "b"], "label": ["x", "y"], "evidence": [1.0, 1.0]}
     with pytest.raises(ValueError, match="`prior_weight` must be a positive number; 'W' came"):
         fuse_evidence(table | {"dogmatic": [0.0, 0.0]}, prior_weight="W")  # pyright: ignore[reportArgumentType]
