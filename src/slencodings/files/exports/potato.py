@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
 from slencodings.files.exports.fields import identity, is_nothing, object_in, person
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Name, Object, Record, shown
 from slencodings.tables.roles import find_columns
 
 STATE = "instance_id_to_label_to_value"
@@ -44,20 +43,19 @@ def _dialect(record: Object) -> str | None:
     return None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """A schema is a question."""
-    if item is not None:
+    if export.item is not None:
         raise ValueError(
-            f"Potato keeps nothing of an item but its id; {item!r} came for `item`. Leave it out."
+            f"Potato keeps nothing of an item but its id; {export.item!r} came for `item`. "
+            "Leave it out."
         )
     read = {
         "potato annotated_instances": _instances,
         "potato user_state": _state,
         "potato jsonl": _jsonl,
-    }.get(dialect, _row_of_table)
-    given = [g for record in records for g in read(record)]
+    }.get(export.dialect, _row_of_table)
+    given = [g for record in export.records for g in read(record)]
     # A schema of one name with many values (a slider, a menu) is answered by its values.
     names: dict[str, set[str]] = {}
     marks: dict[str, bool] = {}
@@ -80,7 +78,7 @@ def _answers(
             several = False if by_value else None
             yield Answer(g.annotation, g.schema, g.item, g.annotator, labels, None, several, kind)
         else:
-            left_out["unanswered questions"] += 1
+            export.left_out["unanswered questions"] += 1
 
 
 READER = Reader(
