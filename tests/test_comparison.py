@@ -23,7 +23,7 @@ from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.measure import Resampled, as_truth
 from slencodings.evaluation.methods import methods_for
-from slencodings.evaluation.one_habit import learn_one_habit
+from slencodings.evaluation.own_habits import learn_one_habit
 from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import pairs
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
