@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,9 +74,11 @@ def crowdtruth(
     votes = list(votes_in_blocks(shared, K))
     pairs = None if open_ended else list(pairs_in_blocks(shared, K, max_pairs))
 
-    found = _iterate(shared, votes, pairs, len(items), len(people), K, tol, max_iter, progress)
+    sizes = len(items), len(people), K, len(people), len(people)
+    update = partial(_update, shared, votes, pairs)
+    found = _iterate(_Quality(*map(np.ones, sizes)), update, tol, max_iter, progress)
     now, initial = found.now, found.initial
-    del votes, pairs
+    del votes, pairs, update
 
     wqs = np.clip(now.annotator, 0, 1)
     reliability = np.full(M, np.mean(wqs) if len(wqs) else 1.0)
@@ -139,24 +143,21 @@ class _Iterated(NamedTuple):
 
 
 def _iterate(
-    judged: Judgments,
-    votes: list[VoteBlock],
-    pairs: list[PairBlock] | None,
-    N: int,
-    M: int,
-    K: int,
+    start: _Quality,
+    update: Callable[[_Quality], _Quality],
     tol: float,
     max_iter: int,
     progress: OnStep | None,
 ) -> _Iterated:
-    """From qualities of 1 until nothing changes by `tol`; without items there is nothing to do."""
-    now = initial = _Quality(*(np.ones(n) for n in (N, M, K, M, M)))
-    iterations, converged = 0, N == 0
+    """Until nothing changes by `tol`; without items there is nothing to do."""
+    now = initial = start
+    iterations, converged = 0, not len(start.item)
     while not converged and iterations < max_iter:
-        before, now = now, _update(judged, votes, pairs, now)
+        before, now = now, update(now)
         iterations += 1
         initial = now if iterations == 1 else initial
-        converged = _change(before, now) < tol
+        judging = zip(before[:3], now[:3], strict=True)
+        converged = all(np.max(np.abs(x - y)) < tol for x, y in judging)
         if progress is not None:
             progress(iterations, max_iter)
     return _Iterated(now, initial, iterations, converged)
@@ -270,10 +271,6 @@ def _qualities(
 
 def _ratio(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
     return total / np.maximum(weight, _EPS)
-
-
-def _change(a: _Quality, b: _Quality) -> float:
-    return max(float(np.max(np.abs(x - y))) for x, y in zip(a[:3], b[:3], strict=True))
 
 
 def _renumbered(codes: Codes) -> tuple[Codes, Codes]:

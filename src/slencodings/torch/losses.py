@@ -79,7 +79,8 @@ def kl_loss(
         prediction's own type, and in no less than float32
     """
     check_word("direction", direction, Direction)
-    _check_shapes(predicted, target)
+    _check_same("target.belief", target.belief, predicted.belief)
+    _check_same("target.uncertainty", target.uncertainty, predicted.uncertainty)
     wide = dtype or _widest(predicted.belief)
     W = max(2.0, predicted.belief.shape[-1] / 5) if prior_weight is None else prior_weight
     q, p = (_concentration(o, W, wide) for o in (predicted, target))
@@ -279,11 +280,6 @@ def _concentration(opinion: Opinion, prior_weight: float, dtype: torch.dtype) ->
 def _reduce(loss: Tensor, reduction: Reduction) -> Tensor:
     check_word("reduction", reduction, Reduction)
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
-
-
-def _check_shapes(predicted: Opinion, target: Opinion) -> None:
-    _check_same("target.belief", target.belief, predicted.belief)
-    _check_same("target.uncertainty", target.uncertainty, predicted.uncertainty)
 
 
 def _check_same(name: str, given: Tensor, like: Tensor) -> None:

@@ -110,24 +110,24 @@ def _schemas(labels: Object) -> Iterator[tuple[str, Object]]:
 def _instances(record: Record) -> Iterator[_Given]:
     where, _, row, part = record
     who, name = part.folder or None, identity(row.get("id"), "id", where)
-    for schema, values in _schemas(object_in(row, "label_annotations", where)):
-        yield _Given(where, name, who, schema, values, where)
-    for schema in _spans(object_in(row, "span_annotations", where)):
-        yield _Given(where, name, who, schema, {"_spans": True}, where)
-
-
-def _spans(given: Object) -> list[str]:
-    return [schema for schema, spans in given.items() if spans]
+    return _labels_and_spans(record, name, who, "label_annotations", "span_annotations")
 
 
 def _jsonl(record: Record) -> Iterator[_Given]:
     where, _, row, _ = record
     name = identity(row.get("instance_id"), "instance_id", where)
-    who = person(row.get("user_id"), where)
-    for schema, values in _schemas(object_in(row, "labels", where)):
+    return _labels_and_spans(record, name, person(row.get("user_id"), where), "labels", "spans")
+
+
+def _labels_and_spans(
+    record: Record, name: Name, who: Name | None, labels: str, spans: str
+) -> Iterator[_Given]:
+    where, _, row, _ = record
+    for schema, values in _schemas(object_in(row, labels, where)):
         yield _Given(where, name, who, schema, values, where)
-    for schema in _spans(object_in(row, "spans", where)):
-        yield _Given(where, name, who, schema, {"_spans": True}, where)
+    for schema, marked in object_in(row, spans, where).items():
+        if marked:
+            yield _Given(where, name, who, schema, {"_spans": True}, where)
 
 
 def _state(record: Record) -> Iterator[_Given]:
