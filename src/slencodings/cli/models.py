@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
+from slencodings.evaluation.measure import codes_of_truth
 from slencodings.evaluation.scores import Scores, evaluate
 from slencodings.files import crowd as files
 from slencodings.files.features import Embed, read_all_features, read_features
@@ -257,10 +258,7 @@ def score(
     opinion = model.predict_opinion(X[use])
     order = [model.classes_.tolist().index(name) for name in crowd.labels.tolist()]
     b, u, a = opinion
-    codes = None
-    if gold is not None:
-        known = ~np.isnan(gold[use]).any(axis=1)
-        codes = np.where(known, np.nan_to_num(gold[use]).argmax(axis=1), -1)
+    codes = None if gold is None else codes_of_truth(gold[use])
     predicted = type(opinion)(b[:, order], u, a[:, order])
     return evaluate(predicted, crowd, codes, sets=None if sets is None else sets[use])
 

@@ -46,7 +46,7 @@ def _confused(labels: Labels, drawn: set[str], cut: str) -> Any:
             "top? A strong colour off the diagonal is a pair to explain better in the "
             "guidelines." + cut,
             square([names[k] for k in confused["labels"]], confused["share"], "One says"),
-            heat_key(max((x for row in confused["share"] for x in row if x), default=1.0)),
+            heat_key(confused["share"]),
         ),
         tag("div", tag("h3", "Most confused"), most)
         if pairs
