@@ -13,7 +13,7 @@ from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.measure import codes_of_truth
 from slencodings.evaluation.scores import Scores, evaluate
 from slencodings.files import crowd as files
-from slencodings.files.features import Embed, read_all_features, read_features
+from slencodings.files.features import Embed, read_features
 from slencodings.files.job import Also, Known
 from slencodings.files.write import Row
 from slencodings.opinion import Opinion
@@ -94,7 +94,7 @@ def features_of(
     names = crowd.annotations.items.tolist()
     questions = crowd.questions or []
     abouts = [str(n).removesuffix(f" / {q}") for n, q in zip(names, questions, strict=False)]
-    X, there = read_features(
+    _, X, there = read_features(
         source, [*names, *abouts], feature_item=feature_item, text=text, embed=embed
     )
     N = len(names)
@@ -107,7 +107,9 @@ def features_of(
             f"{counted(len(strange), 'other')} came, first {strange[0]!r}."
         )
     one_hot = np.asarray(questions)[:, None] == np.asarray(known)
-    return Seen(np.hstack([X[N:].reshape(N, -1), one_hot.astype(X.dtype)]), there[N:], known)
+    of_items = slice(N, 2 * N)
+    both = np.hstack([X[of_items].reshape(N, -1), one_hot.astype(X.dtype)])
+    return Seen(both, there[of_items], known)
 
 
 def train(
@@ -179,9 +181,7 @@ def network_source(
         from slencodings.torch import truth_with_network, votes_with_network
 
         names = annotations.items.tolist()
-        found = read_all_features(
-            features, names, feature_item=feature_item, text=text, embed=embed
-        )
+        found = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
         new = len(found.items) - len(names)
         items = _like_names(found.items, names)
         a = replace(annotations, items=items)
