@@ -21,15 +21,18 @@ from slencodings.tables.fuse import About, add_rows
 from slencodings.tables.roles import Reading
 
 
-def add_to_store(
-    job: Job, weighing: Weighing, path: Path, known: Store | None, again: bool, by_annotator: bool
-) -> About:
+def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
-    again, and cannot be changed. One that is not `known` is begun.
+    again, and cannot be changed. One that is not there is begun.
     """
     reading, fusing, source = job.reading, job.fusing, job.source
+    settings.check_additive(fusing, reading)
+    if (known := open_store(job.connection, path)) is None:
+        weighing = settings.weighing_of_new(reading, fusing, job.say)
+    else:
+        weighing = settings.weighing_of(known, reading, fusing)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
     learned = weighing.how != "stated"
@@ -47,14 +50,9 @@ def add_to_store(
     apart = sums.by_annotator(rows) if by_annotator else rows
     new, smoothing = add_rows(apart, replace(fusing, reading="votes"))
     scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
+    named = reading.labels is not None
     store = batches.with_batch(
-        known,
-        batch,
-        rows,
-        smoothing,
-        scale,
-        given=reading.labels is not None,
-        by_annotator=by_annotator,
+        known, batch, rows, smoothing, scale, given=named, by_annotator=by_annotator
     )
     job.step("adding", rows.counts["rows"], "rows")
     old = None if known is None else sums.read_sums(job.connection, path, known)

@@ -125,9 +125,7 @@ def read_crowd(
                 rows = _complete(rows, reading, say)
                 a = read_annotations(rows, reading)
                 unlabelled = _unlabelled(rows, reading)
-            _tell(a, reading, found.name, say)
-            for note in about_labels(unlabelled, a.labels.tolist()):
-                say("note", note)
+            _tell(a, unlabelled, reading, found.name, say)
             more = Columns(table, asked.item, reading, a, say)
             # A reader of exports says which label a yes or no is about.
             asks = QUESTION in found.known
@@ -162,7 +160,7 @@ def _stated_by_some(rows: Relation, reading: Reading, say: Say) -> str | None:
     return stated
 
 
-def _tell(a: Annotations, reading: Reading, name: str, say: Say) -> None:
+def _tell(a: Annotations, unlabelled: int, reading: Reading, name: str, say: Say) -> None:
     """Say what was read, and what people should know of it."""
     if reading.confidence_scale is None and a.stated is not None:
         _note_scale(a.stated, say)
@@ -173,6 +171,8 @@ def _tell(a: Annotations, reading: Reading, name: str, say: Say) -> None:
         f"{counted(len(a.items), 'item')}{people}, {counted(len(a.labels), 'label')}",
     )
     _note_repeated(a, say)
+    for note in about_labels(unlabelled, a.labels.tolist()):
+        say("note", note)
 
 
 def _scored(more: Columns, scored: str) -> list[Any]:

@@ -85,13 +85,12 @@ def triage_pairs(
     mends = gain * asked / np.maximum(planned, 1)
     wrong = np.concatenate([_wrong(x.gap, x.variance, None) for x in sets])
     better = pairs.options[np.where(np.concatenate([x.gap for x in sets]) >= 0, one, other)]
-    names = pairs.options[one], pairs.options[other]
     votes, item = crowd.sums(), pairs.annotations.item
     judged = np.bincount(np.r_[pairs.left[item], pairs.right[item]], minlength=len(pairs.options))
     fewest = np.minimum(judged[one], judged[other])
     clash = np.where(votes.sum(axis=1) > 1, conflict_of(votes), 0)
     settled = (1 - wrong >= least_probability) & (fewest >= least_votes)
-    errors = float(np.sum(wrong))
+    errors, names = float(np.sum(wrong)), (pairs.options[one], pairs.options[other])
     return Triage(
         items=crowd.items,
         annotators=crowd.annotators,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from slencodings.files.job import Weighing
+from dataclasses import replace
+
+from slencodings.files.job import Weighing, choose_weighing
 from slencodings.files.store.value import Store
+from slencodings.progress import Say
 from slencodings.tables.fuse import Fusing
 from slencodings.tables.roles import Reading
 from slencodings.trust.stored import crowd_to_dict, load_crowd
@@ -48,6 +51,21 @@ def check_annotators(store: Store | None, wanted: bool, reading: Reading, name: 
             "it. Name it: annotator='COLUMN'."
         )
     return kept
+
+
+def weighing_of_new(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How annotations of a store that is begun are weighed: as stated, or by a stored crowd.
+
+    To learn from its first batch would make it depend on which that is.
+    """
+    if fusing.weigh is None:
+        say(
+            "note",
+            "annotations of this store are weighed as stated; to weigh them by a learned "
+            "crowd, begin it with --weigh FILE that --save-crowd wrote",
+        )
+    weigh = fusing.weigh or "stated"
+    return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)
 
 
 def weighing_of(store: Store, reading: Reading, fusing: Fusing) -> Weighing:
