@@ -116,18 +116,14 @@ def to_item(items: Items, row: int) -> Markup:
     return tag("a", tag("bdi", items["rows"][row]["item"], dir="auto"), href=f"#item-{row}")
 
 
-def to_annotator(name: str, row: int) -> Markup:
-    """The name of an annotator, which leads to their place in the list."""
-    return tag("a", tag("bdi", name, dir="auto"), href=f"#annotator-{row}")
-
-
 def named_annotators(rows: list[tuple[int, Person]], most: int, *, verdicts: bool) -> list[Any]:
-    """At most so many annotators by name and place in the list, and how many more there are."""
+    """At most so many annotators, which lead to their place in the list, and how many more."""
     named: list[Any] = []
     for n, row in rows[:most]:
         told = verdicts and row["verdict"] != "look at"  # which the sentence says already
         verdict = f" ({row['verdict']})" if told else ""
-        named += [", " if named else "", to_annotator(row["annotator"], n), verdict]
+        link = tag("a", tag("bdi", row["annotator"], dir="auto"), href=f"#annotator-{n}")
+        named += [", " if named else "", link, verdict]
     return [*named, f" and {len(rows) - most:,} more" if len(rows) > most else ""]
 
 

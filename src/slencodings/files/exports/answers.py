@@ -81,13 +81,14 @@ class Reader(NamedTuple):
     ----------
     marks : names that records of the tool have, all of one set; * is any text, and [].name a name
         in a list of objects. Only who bears them is asked for its dialect
-    dialect : from a record to the tool and dialect, such as "argilla v2", or None
+    dialect : the tool and dialect, such as "argilla v2"; where marks do not tell, from a record to
+        that or None
     answers : from its records to answers
     plain : columns of a dialect without marks, and its name: it is read if it is asked for
     """
 
     marks: Sequence[set[str]]
-    dialect: Callable[[Object], str | None]
+    dialect: str | Callable[[Object], str | None]
     answers: Callable[[Exported], Iterator[Answer]]
     plain: tuple[set[str], str] | None = None
 

@@ -24,10 +24,6 @@ class _Given(NamedTuple):
     several: bool | None = False
 
 
-def _dialect(record: Object) -> str | None:
-    return "mturk batch csv"  # Its marks tell all.
-
-
 def _answers(export: Exported) -> Iterator[Answer]:
     """Those that the requester did not reject."""
     for where, _, row, _ in export.records:
@@ -44,7 +40,7 @@ def _answers(export: Exported) -> Iterator[Answer]:
         export.left_out["assignments without answers"] += not answered
 
 
-READER = Reader([MARKS], _dialect, _answers)
+READER = Reader([MARKS], "mturk batch csv", _answers)
 
 
 def item_in(row: Object, name: str, where: str) -> Name:

@@ -61,7 +61,7 @@ def _answers(export: Exported) -> Iterator[Answer]:
     marks: dict[str, bool] = {}
     for g in given:
         names.setdefault(g.schema, set()).update(g.values)
-        only = all(_is_mark(name, value) for name, value in g.values.items())
+        only = all(v in (*ON, *OFF, name) or is_nothing(v) for name, v in g.values.items())
         marks[g.schema] = marks.get(g.schema, True) and only
     for g in given:
         by_value = len(names[g.schema]) == 1 and not marks[g.schema]
@@ -92,10 +92,6 @@ READER = Reader(
     _dialect,
     _answers,
 )
-
-
-def _is_mark(name: str, value: Json) -> bool:
-    return value in ON or value in OFF or value == name or is_nothing(value)
 
 
 def _schemas(labels: Object) -> Iterator[tuple[str, Object]]:

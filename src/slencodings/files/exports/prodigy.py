@@ -6,13 +6,9 @@ from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, list_in, moment, object_in, person
-from slencodings.files.exports.record import Exported, Json, Name, Object, shown
+from slencodings.files.exports.record import Exported, Json, Name, shown
 
 MARKS = {"_input_hash", "answer"}
-
-
-def _dialect(record: Object) -> str | None:
-    return "prodigy jsonl" if record.keys() >= MARKS else None
 
 
 def _answers(export: Exported) -> Iterator[Answer]:
@@ -46,7 +42,7 @@ def _answers(export: Exported) -> Iterator[Answer]:
             yield Answer(where, question, name, who, (), kind=kind)
 
 
-READER = Reader([MARKS], _dialect, _answers)
+READER = Reader([MARKS], "prodigy jsonl", _answers)
 
 
 def _option(option: Json, where: str) -> Name:
