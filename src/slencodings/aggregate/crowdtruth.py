@@ -76,8 +76,9 @@ def crowdtruth(
 
     sizes = len(items), len(people), K, len(people), len(people)
     update = partial(_update, shared, votes, pairs)
-    found = _iterate(_Quality(*map(np.ones, sizes)), update, tol, max_iter, progress)
-    now, initial = found.now, found.initial
+    now, initial, iterations, converged = _iterate(
+        _Quality(*map(np.ones, sizes)), update, tol, max_iter, progress
+    )
     del votes, pairs, update
 
     wqs = np.clip(now.annotator, 0, 1)
@@ -92,8 +93,8 @@ def crowdtruth(
         "label_score": score,
         **{f"initial_{k}": v for k, v in _qualities(initial, items, people, N, M).items()},
         "initial_label_score": _scores(judged, np.ones(M), N, K)[1],
-        "iterations": found.iterations,
-        "converged": found.converged,
+        "iterations": iterations,
+        "converged": converged,
         "unweighted": unweighted,
         "alone": labelled - len(items),
         "unlabelled": N - labelled,
@@ -133,23 +134,17 @@ class _Quality(NamedTuple):
     wua: Floats
 
 
-class _Iterated(NamedTuple):
-    """The qualities in the end and after the first iteration."""
-
-    now: _Quality
-    initial: _Quality
-    iterations: int
-    converged: bool
-
-
 def _iterate(
     start: _Quality,
     update: Callable[[_Quality], _Quality],
     tol: float,
     max_iter: int,
     progress: OnStep | None,
-) -> _Iterated:
-    """Until nothing changes by `tol`; without items there is nothing to do."""
+) -> tuple[_Quality, _Quality, int, bool]:
+    """Until nothing changes by `tol`: the last, the first, how many there are, and if it ended so.
+
+    Without items there is nothing to do.
+    """
     now = initial = start
     iterations, converged = 0, not len(start.item)
     while not converged and iterations < max_iter:
@@ -160,7 +155,7 @@ def _iterate(
         converged = all(np.max(np.abs(x - y)) < tol for x, y in judging)
         if progress is not None:
             progress(iterations, max_iter)
-    return _Iterated(now, initial, iterations, converged)
+    return now, initial, iterations, converged
 
 
 def _update(

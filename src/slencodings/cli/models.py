@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 Mask = NDArray[np.bool_]
 
 
-class Trained(NamedTuple):
-    """A model, and which items it has not seen (N,)."""
-
-    model: SLEClassifier
-    unseen: Mask
-
-
 def classifier(**settings: Any) -> SLEClassifier:
     """A classifier, or how to get what it needs."""
     from slencodings.torch import SLEClassifier
@@ -122,8 +115,8 @@ def train(
     sets: NDArray[np.intp] | None = None,
     seed: int = 0,
     **settings: Any,
-) -> Trained:
-    """Train on the items that have features and annotations, but for some that are held out.
+) -> tuple[SLEClassifier, Mask]:
+    """A model of the items that have features and annotations, but for some held out, and which.
 
     Parameters
     ----------
@@ -156,7 +149,7 @@ def train(
             )
         known = annotations.labels[gold[seen].argmax(axis=1)]
     model.fit(X[seen], annotations.of_items(np.flatnonzero(seen)), gold=known)
-    return Trained(model, unseen)
+    return model, unseen
 
 
 def network_source(
