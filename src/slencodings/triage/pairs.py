@@ -15,8 +15,8 @@ from slencodings.aggregate.bradley_terry import variance_of_gaps
 from slencodings.annotations import Annotations, counted
 from slencodings.kinds.pairs import Pairs
 from slencodings.opinion import Codes, Floats
+from slencodings.triage.assign import resources_of
 from slencodings.triage.plan import NEXT
-from slencodings.triage.resources import resources_of
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, check_limits
 from slencodings.triage.triage import Triage
 from slencodings.trust.crowd import conflict_of
