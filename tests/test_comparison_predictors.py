@@ -15,7 +15,7 @@ from slencodings import alpha
 from slencodings.evaluation import methods
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.methods import methods_for
-from slencodings.evaluation.one_habit import learn_one_habit
+from slencodings.evaluation.own_habits import learn_one_habit
 from slencodings.evaluation.predicted import HeldOut, halves, predict
 from slencodings.evaluation.predictors import (
     Counts,

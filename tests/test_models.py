@@ -45,20 +45,22 @@ def here(here):
 def test_features_come_in_the_order_of_the_items(here):
     wanted = ["i07", "elsewhere", "i03"]
     for source in ("X.npz", "X.csv"):
-        X, there = read_features(source, wanted)
-        assert there.tolist() == [True, False, True]
+        items, X, there = read_features(source, wanted)
+        assert items[:3] == wanted
+        assert there[:3].tolist() == [True, False, True]
+        assert there[3:].all()
         with np.load("X.npz") as arrays:
             np.testing.assert_allclose(X[[0, 2]], arrays["X"][[7, 3]], rtol=1e-6)
         assert not X[1].any()
 
 
 def test_text_is_counted_the_same_every_time(here):
-    X, there = read_features("text.jsonl", ["i00", "i01"], text="text")
-    assert X.shape == (2, TEXT_FEATURES)
+    items, X, there = read_features("text.jsonl", ["i00", "i01"], text="text")
+    assert X.shape == (len(items), TEXT_FEATURES)
     assert there.all()
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-6)
-    again, _ = read_features("text.jsonl", ["i01", "i00"], text="text")
-    np.testing.assert_array_equal(again, X[::-1])
+    again = read_features("text.jsonl", ["i01", "i00"], text="text").X
+    np.testing.assert_array_equal(again[:2], X[:2][::-1])
 
 
 def test_features_that_cannot_be_used_are_told(here):

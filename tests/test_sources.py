@@ -295,7 +295,7 @@ def test_verbs_that_need_all_of_a_crowd_read_many_files_too(here: Path):
         write(
             here / f"X/{n}.csv", [{"item": f"{i:03}", "x": i} for i in range(n * 10, n * 10 + 10)]
         )
-    X, there = read_features("X", many.annotations.items.tolist())
+    _, X, there = read_features("X", many.annotations.items.tolist())
     assert there.all()
     assert X[:, 0].tolist() == list(range(20))
 

@@ -319,16 +319,14 @@ def _alpha(counts: _Counts, times: NDArray[Any]) -> float:
     if soft is not None:
         # Two draws from one annotation are not a pair.
         of, y = soft
-        own = 1 - np.sum(y**2, axis=-1) if place is None else 2 * _variance(y, place)
+        own = 1 - np.sum(y**2, axis=-1)
+        if place is not None:
+            own = 2 * np.sum(y * (place - (y @ place)[:, None]) ** 2, axis=-1)
         self_pairs = np.bincount(of, own, len(m))
         within, overall = within - self_pairs, overall - np.sum(times * self_pairs)
     observed, expected = np.sum(times * within / (m - 1)), overall / (n - 1)
     # Labels in different words may be the same number.
     return float(1 - observed / expected) if expected > 0 else 1.0
-
-
-def _variance(y: Floats, place: Floats) -> Floats:
-    return np.sum(y * (place - (y @ place)[:, None]) ** 2, axis=-1)
 
 
 def _numbers(labels: NDArray[Any]) -> Floats:

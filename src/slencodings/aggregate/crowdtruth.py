@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,9 +74,12 @@ def crowdtruth(
     votes = list(votes_in_blocks(shared, K))
     pairs = None if open_ended else list(pairs_in_blocks(shared, K, max_pairs))
 
-    found = _iterate(shared, votes, pairs, len(items), len(people), K, tol, max_iter, progress)
-    now, initial = found.now, found.initial
-    del votes, pairs
+    sizes = len(items), len(people), K, len(people), len(people)
+    update = partial(_update, shared, votes, pairs)
+    now, initial, iterations, converged = _iterate(
+        _Quality(*map(np.ones, sizes)), update, tol, max_iter, progress
+    )
+    del votes, pairs, update
 
     wqs = np.clip(now.annotator, 0, 1)
     reliability = np.full(M, np.mean(wqs) if len(wqs) else 1.0)
@@ -88,8 +93,8 @@ def crowdtruth(
         "label_score": score,
         **{f"initial_{k}": v for k, v in _qualities(initial, items, people, N, M).items()},
         "initial_label_score": _scores(judged, np.ones(M), N, K)[1],
-        "iterations": found.iterations,
-        "converged": found.converged,
+        "iterations": iterations,
+        "converged": converged,
         "unweighted": unweighted,
         "alone": labelled - len(items),
         "unlabelled": N - labelled,
@@ -129,37 +134,28 @@ class _Quality(NamedTuple):
     wua: Floats
 
 
-class _Iterated(NamedTuple):
-    """The qualities in the end and after the first iteration."""
-
-    now: _Quality
-    initial: _Quality
-    iterations: int
-    converged: bool
-
-
 def _iterate(
-    judged: Judgments,
-    votes: list[VoteBlock],
-    pairs: list[PairBlock] | None,
-    N: int,
-    M: int,
-    K: int,
+    start: _Quality,
+    update: Callable[[_Quality], _Quality],
     tol: float,
     max_iter: int,
     progress: OnStep | None,
-) -> _Iterated:
-    """From qualities of 1 until nothing changes by `tol`; without items there is nothing to do."""
-    now = initial = _Quality(*(np.ones(n) for n in (N, M, K, M, M)))
-    iterations, converged = 0, N == 0
+) -> tuple[_Quality, _Quality, int, bool]:
+    """Until nothing changes by `tol`: the last, the first, how many there are, and if it ended so.
+
+    Without items there is nothing to do.
+    """
+    now = initial = start
+    iterations, converged = 0, not len(start.item)
     while not converged and iterations < max_iter:
-        before, now = now, _update(judged, votes, pairs, now)
+        before, now = now, update(now)
         iterations += 1
         initial = now if iterations == 1 else initial
-        converged = _change(before, now) < tol
+        judging = zip(before[:3], now[:3], strict=True)
+        converged = all(np.max(np.abs(x - y)) < tol for x, y in judging)
         if progress is not None:
             progress(iterations, max_iter)
-    return _Iterated(now, initial, iterations, converged)
+    return now, initial, iterations, converged
 
 
 def _update(
@@ -270,10 +266,6 @@ def _qualities(
 
 def _ratio(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
     return total / np.maximum(weight, _EPS)
-
-
-def _change(a: _Quality, b: _Quality) -> float:
-    return max(float(np.max(np.abs(x - y))) for x, y in zip(a[:3], b[:3], strict=True))
 
 
 def _renumbered(codes: Codes) -> tuple[Codes, Codes]:

@@ -279,8 +279,20 @@ def learn(
     p = common(q)
     if log_source is not None:
         q, _ = posterior(safe_log(p) + log_source, gold)
-    at, before = Point(p, fit(q)), None
-    found, steps, bounds, converged = at, 0, list[float](), False
+    return _climb(step, Point(p, fit(q)), enough, n_iter, leaps_of, progress)
+
+
+def _climb(
+    step: Callable[[Point], tuple[Floats, float, Point]],
+    at: Point,
+    enough: float,
+    n_iter: int,
+    leaps_of: NDArray[np.bool_] | None,
+    progress: OnStep | None,
+) -> Learned:
+    """Go on by steps of EM, and by leaps where they may be made, until little is gained."""
+    q, found, before = np.zeros(0), at, None
+    steps, bounds, converged = 0, list[float](), False
     # Where a leap was made and would have gone without it; how far that was, and may be at most.
     left: tuple[Point, Point] | None = None
     length, longest = 0.0, _FIRST_LEAP

@@ -4,8 +4,7 @@ from slencodings.annotators.describe import describe_annotators
 from slencodings.annotators.drift import Drift, drift
 from slencodings.annotators.groups import Divergence, Divided, Groups, compare_groups
 from slencodings.annotators.judges import describe_judges
-from slencodings.annotators.levels import Level
-from slencodings.annotators.roster import Roster
+from slencodings.annotators.roster import Level, Roster
 from slencodings.annotators.verdicts import Judged, Verdict, judge, verdict
 
 __all__ = [

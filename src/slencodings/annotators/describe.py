@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate import severity
 from slencodings.aggregate.agreement import Judgments, judgments, krippendorff_alpha
-from slencodings.annotations import Annotations, counted
+from slencodings.annotations import Annotations, counted, sums_by
 from slencodings.annotators.drift import drift
 from slencodings.annotators.estimates import ESTIMATES, Fit, Progress, fit, intervals
-from slencodings.annotators.levels import describe_levels
+from slencodings.annotators.intervals import interval
 from slencodings.annotators.peers import (
     as_list,
     as_plain,
@@ -23,7 +23,7 @@ from slencodings.annotators.peers import (
     means,
     with_interval,
 )
-from slencodings.annotators.roster import Columns, Roster
+from slencodings.annotators.roster import Columns, Level, Roster
 from slencodings.annotators.verdicts import FEWEST_ITEMS, Verdict, judge, shared_items
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd, count_each, learn_crowd
@@ -128,7 +128,7 @@ def describe_annotators(
         )
     order = _worst_first(columns) if sort == "verdict" else _order(columns, sort)
     ordered = {name: [values[m] for m in order] for name, values in columns.items()}
-    return Roster(ordered, describe_levels(a, crowd), notes)
+    return Roster(ordered, _levels(a, crowd), notes)
 
 
 def _check_asked(a: Annotations, estimates: Sequence[str], sort: str, groups: int) -> None:
@@ -181,6 +181,25 @@ def _learned_columns(a: Annotations, crowd: Crowd) -> Columns:
     if a.reliability is not None:
         columns["given"] = as_list(means(a.annotator, a.reliability, M))
     return columns
+
+
+def _levels(a: Annotations, crowd: Crowd) -> list[Level]:
+    """Whether confidence is earned, at each level from the lowest; none if it was not stated."""
+    L = len(crowd.levels)
+    if not L:
+        return []
+    shared = (np.bincount(a.item, minlength=len(a.items)) > 1)[a.item]
+    level = crowd.level_of(a)[shared]
+    P = crowd.truth(a).probability[a.item]
+    right = np.sum(P * a.vectors, axis=1)[shared]
+    n = np.bincount(level, minlength=L)
+    p = sums_by(level, right, L) / np.maximum(n, 1)
+    low, high = interval(p, n.astype(float))
+    known = [[x[k] if n[k] else None for k in range(L)] for x in (p, low, high)]
+    return [
+        Level(*row)
+        for row in zip(crowd.levels.tolist(), n.tolist(), *known, crowd.share.tolist(), strict=True)
+    ]
 
 
 def _drift(a: Annotations, time: Any, rng: np.random.Generator | int) -> Columns:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from slencodings.annotators.levels import Level
+from typing import Any, NamedTuple
 
 Columns = dict[str, list[Any]]
 
@@ -27,6 +24,26 @@ _HEADS = {
 }
 # How many annotators are printed, and how many letters of a name.
 _SHOWN, _LETTERS = 20, 14
+
+
+class Level(NamedTuple):
+    """What stating a level of confidence comes to.
+
+    Attributes
+    ----------
+    level : as stated
+    annotations : how many on items with several
+    accuracy, accuracy_low, accuracy_high : how often they are right, by what the crowd takes for
+        true, and between which that lies; None where there are none
+    worth_share : of what an annotation is worth at the level that is worth most
+    """
+
+    level: float
+    annotations: int
+    accuracy: float | None
+    accuracy_low: float | None
+    accuracy_high: float | None
+    worth_share: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,7 +75,7 @@ def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
             "against the crowd": "right less often than by guessing",
             "at chance": "no better than guessing",
             "too few to tell": "may be guessing or as good as is typical",
-            "look at": f"clearly below the typical {_short(typical)}"
+            "look at": f"clearly below the typical {f'{typical:.2f}'.replace('0.', '.', 1)}"
             if high[m] <= typical - _MARGIN
             else "hardly better than guessing",
             "fine": "above chance, as is usual",
@@ -116,7 +116,3 @@ def _commonest(a: Annotations) -> tuple[Codes, Floats]:
     given = replace(a, item=a.annotator, items=a.annotators).sums()
     total = np.maximum(np.sum(given, axis=1), 1)
     return np.argmax(given, axis=1), np.max(given, axis=1, initial=0) / total
-
-
-def _short(x: float) -> str:
-    return f"{x:.2f}".replace("0.", ".", 1)

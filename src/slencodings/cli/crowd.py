@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slencodings.cli import crowd_options as c
 from slencodings.cli import options as o
 from slencodings.cli.command import prices
-from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
-from slencodings.cli.terminal import echo, show
+from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd

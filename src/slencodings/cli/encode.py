@@ -272,7 +272,7 @@ def _is_database(typed: Typed) -> bool:
 
 def _check_weighing(typed: Typed) -> None:
     """Refuse what learning makes meaningless, and options of learning where nothing is learned."""
-    from slencodings.files.encode import only_stated
+    from slencodings.files.job import only_stated
 
     needs_stated, weigh = only_stated(typed.reading, typed.fusing), typed.weigh
     learns = weigh == "learned" or (weigh is None and not needs_stated)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted
+from slencodings.evaluation.measure import codes_of_truth
 from slencodings.evaluation.scores import Scores, evaluate
 from slencodings.files import crowd as files
-from slencodings.files.features import Embed, read_all_features, read_features
+from slencodings.files.features import Embed, read_features
 from slencodings.files.job import Also, Known
 from slencodings.files.write import Row
 from slencodings.opinion import Opinion
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
     from slencodings.torch.helped import Helped
 
 Mask = NDArray[np.bool_]
-
-
-class Trained(NamedTuple):
-    """A model, and which items it has not seen (N,)."""
-
-    model: SLEClassifier
-    unseen: Mask
 
 
 def classifier(**settings: Any) -> SLEClassifier:
@@ -93,7 +87,7 @@ def features_of(
     names = crowd.annotations.items.tolist()
     questions = crowd.questions or []
     abouts = [str(n).removesuffix(f" / {q}") for n, q in zip(names, questions, strict=False)]
-    X, there = read_features(
+    _, X, there = read_features(
         source, [*names, *abouts], feature_item=feature_item, text=text, embed=embed
     )
     N = len(names)
@@ -106,7 +100,9 @@ def features_of(
             f"{counted(len(strange), 'other')} came, first {strange[0]!r}."
         )
     one_hot = np.asarray(questions)[:, None] == np.asarray(known)
-    return Seen(np.hstack([X[N:].reshape(N, -1), one_hot.astype(X.dtype)]), there[N:], known)
+    of_items = slice(N, 2 * N)
+    both = np.hstack([X[of_items].reshape(N, -1), one_hot.astype(X.dtype)])
+    return Seen(both, there[of_items], known)
 
 
 def train(
@@ -119,8 +115,8 @@ def train(
     sets: NDArray[np.intp] | None = None,
     seed: int = 0,
     **settings: Any,
-) -> Trained:
-    """Train on the items that have features and annotations, but for some that are held out.
+) -> tuple[SLEClassifier, Mask]:
+    """A model of the items that have features and annotations, but for some held out, and which.
 
     Parameters
     ----------
@@ -153,7 +149,7 @@ def train(
             )
         known = annotations.labels[gold[seen].argmax(axis=1)]
     model.fit(X[seen], annotations.of_items(np.flatnonzero(seen)), gold=known)
-    return Trained(model, unseen)
+    return model, unseen
 
 
 def network_source(
@@ -178,9 +174,7 @@ def network_source(
         from slencodings.torch import truth_with_network, votes_with_network
 
         names = annotations.items.tolist()
-        found = read_all_features(
-            features, names, feature_item=feature_item, text=text, embed=embed
-        )
+        found = read_features(features, names, feature_item=feature_item, text=text, embed=embed)
         new = len(found.items) - len(names)
         items = _like_names(found.items, names)
         a = replace(annotations, items=items)
@@ -257,10 +251,7 @@ def score(
     opinion = model.predict_opinion(X[use])
     order = [model.classes_.tolist().index(name) for name in crowd.labels.tolist()]
     b, u, a = opinion
-    codes = None
-    if gold is not None:
-        known = ~np.isnan(gold[use]).any(axis=1)
-        codes = np.where(known, np.nan_to_num(gold[use]).argmax(axis=1), -1)
+    codes = None if gold is None else codes_of_truth(gold[use])
     predicted = type(opinion)(b[:, order], u, a[:, order])
     return evaluate(predicted, crowd, codes, sets=None if sets is None else sets[use])
 

@@ -87,26 +87,27 @@ def train(
     if not there.all():
         read.say("note", f"{counted(int((~there).sum()), 'item')} without features left out")
     given = _weights(read, a, objective, weigh)
-    trained = models.train(
+    trained, unseen = models.train(
         a, X, there, test=test, gold=crowd.truth, sets=crowd.sets, seed=seed or 0,
         objective=objective, max_epochs=epochs, reliability=given, rounds=rounds,
         verbose=sys.stderr.isatty(),
     )  # fmt: skip
-    trained.model.text_encoder_, trained.model.questions_ = encoder, questions
-    trained.model.save(model)
-    read.say("wrote", f"{model}: {objective}, {counted(len(trained.model.history_), 'epoch')}")
+    trained.text_encoder_, trained.questions_ = encoder, questions
+    trained.save(model)
+    read.say("wrote", f"{model}: {objective}, {counted(len(trained.history_), 'epoch')}")
     if rounds > 1:
-        chosen, tried = trained.model.rounds_.chosen, len(trained.model.rounds_.losses)
+        chosen, tried = trained.rounds_.chosen, len(trained.rounds_.losses)
         what = "what people would say" if chosen == 1 else "what is true"
         read.say("note", f"round {chosen} of {tried} is taken, by held-out votes; it says {what}")
     if predictions is not None:
-        names, unseen = a.items[there].tolist(), trained.unseen[there]
-        write_rows(models.opinion_rows(trained.model, names, X[there], unseen), predictions, {})
+        names = a.items[there].tolist()
+        rows = models.opinion_rows(trained, names, X[there], unseen[there])
+        write_rows(rows, predictions, {})
         read.say("wrote", f"{predictions}: {counted(len(names), 'opinion')}")
     about = {"model": model, "objective": objective, "seed": seed or 0, "test": test}
-    if not trained.unseen.any():
+    if not unseen.any():
         return Found([about], about, lambda: None)
-    row = models.score(trained.model, a, X, trained.unseen, gold=crowd.truth, sets=crowd.sets)
+    row = models.score(trained, a, X, unseen, gold=crowd.truth, sets=crowd.sets)
     return Found([about | row], about, lambda: _show_row(row))
 
 

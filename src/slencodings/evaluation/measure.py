@@ -18,7 +18,7 @@ from slencodings.evaluation.learner import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
 from slencodings.kinds.ordered import absolute_error
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 
 # Resamples that are in memory at a time.
 _AT_ONCE = 50
@@ -154,6 +154,12 @@ def as_truth(a: Annotations, gold: Any) -> Floats | None:
     if np.isnan(truth).any(axis=1).all():
         raise ValueError("`gold` must know at least one item; none came. Leave it out.")
     return truth
+
+
+def codes_of_truth(truth: Floats) -> Codes:
+    """The likeliest true label of each item, (N,), -1 where nothing is known."""
+    known = ~np.isnan(truth).any(axis=1)
+    return np.where(known, np.argmax(np.nan_to_num(truth), axis=1), -1)
 
 
 def measure_gold(

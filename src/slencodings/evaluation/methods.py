@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,12 +120,9 @@ def _inferred(reader: Reader, found: Aggregate) -> Fitted:
     return Fitted(reader, True, target)
 
 
-def _with_source(source: Callable[[Learner], Any]) -> Method:
-    def method(c: Learner) -> Fitted:
-        r, notes = _mapped(c, source)
-        return _sle(c, r, notes=notes)
-
-    return method
+def _by_source(c: Learner, source: Callable[[Learner], Any]) -> Fitted:
+    r, notes = _mapped(c, source)
+    return _sle(c, r, notes=notes)
 
 
 def _mapped(c: Learner, source: Callable[[Learner], Any]) -> tuple[Floats, tuple[str, ...]]:
@@ -234,8 +232,8 @@ METHODS = (
     _Row("MACE", _mace, _ids, well_known=True, pooled=True),
     _Row("GLAD", _glad, _ids, pooled=True),
     *(
-        _Row(f"SLE, {name}", _with_source(source), _ids, confusions=name == "Dawid-Skene")
-        for name, source in SOURCES.items()
+        _Row(f"SLE, {name}", partial(_by_source, source=of), _ids, confusions=name == "Dawid-Skene")
+        for name, of in SOURCES.items()
     ),
     _Row(
         "Dawid-Skene, weighted by confidence",

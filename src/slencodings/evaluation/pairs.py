@@ -216,12 +216,9 @@ def _beside_ties(p: Floats, shares: Floats) -> Floats:
     return np.stack([(1 - tie) * p, tie, (1 - tie) * (1 - p)], axis=1)
 
 
-def _learned(judge_spread: float | None, *, sides: bool) -> _Method:
-    def method(train: Pairs) -> _Fitted:
-        found = bradley_terry(train, judge_spread=judge_spread, sides=sides)
-        return _Fitted(found.predict, found.opinion.uncertainty, found.converged)
-
-    return method
+def _learned(train: Pairs, *, judge_spread: float | None, sides: bool) -> _Fitted:
+    found = bradley_terry(train, judge_spread=judge_spread, sides=sides)
+    return _Fitted(found.predict, found.opinion.uncertainty, found.converged)
 
 
 def _shares(pairs: Pairs) -> Floats:
@@ -234,7 +231,7 @@ METHODS: dict[str, _Method] = {
     "votes on the pair": _votes,
     "shares of wins": _wins,
     "Bradley-Terry, ties as half wins": _half_wins,
-    "Bradley-Terry": _learned(0.0, sides=False),
-    "Bradley-Terry, sides": _learned(0.0, sides=True),
-    "Bradley-Terry, sides and judges": _learned(None, sides=True),
+    "Bradley-Terry": partial(_learned, judge_spread=0.0, sides=False),
+    "Bradley-Terry, sides": partial(_learned, judge_spread=0.0, sides=True),
+    "Bradley-Terry, sides and judges": partial(_learned, judge_spread=None, sides=True),
 }

@@ -12,17 +12,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from slencodings.aggregate.em import safe_log
+from slencodings.aggregate.em import expected_answers, safe_log
 from slencodings.annotations import Annotations, leave_one_out
-from slencodings.evaluation.one_habit import learn_one_habit
-from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_own_habits
+from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_one_habit, learn_own_habits
 from slencodings.metrics import top_shares
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd
 from slencodings.trust.habits import Seen, learn_habits
 from slencodings.trust.learn_crowd import MOST_LABELS
 
-_EXPECTED_ACCURACY = 0.9
 # W of the Dirichlets that opinions stand for, unless it is learned.
 _PRIOR_WEIGHT = 2.0
 
@@ -229,12 +227,10 @@ def habits_of(predicted: Floats, a: Annotations) -> Callable[[Floats], Floats]:
 
 def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
     """What people say (column) where the others point to a label (row), (K, K)."""
-    K = len(a.labels)
-    c = _EXPECTED_ACCURACY if K > 1 else 1.0
-    expected = np.where(np.eye(K) == 1, c, (1 - c) / max(K - 1, 1))
     row, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
     share = a.y[row, label] if a.soft else np.ones(len(row))
-    return learn_habits(expected, Seen.of([predicted[row]], label, share), CLOSE)
+    seen = Seen.of([predicted[row]], label, share)
+    return learn_habits(expected_answers(len(a.labels)), seen, CLOSE)
 
 
 def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:

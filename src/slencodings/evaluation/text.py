@@ -93,7 +93,7 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, best: str = "") -> lis
 def lessons(rows: list[Row]) -> list[str]:
     """What the numbers say, whatever they are."""
     first = rows[0]
-    close = [row["method"] for row in rows[1:] if not _apart(row)]
+    close = [row["method"] for row in rows[1:] if not (row["behind_low"] or 0) > 0]
     if first["best"]:
         best = f"{first['method']} predicts held-out votes best; every interval says so (*)."
     elif close:
@@ -125,10 +125,6 @@ def _lesson(rows: Sequence[Mapping[str, Any]], loss: str, best: str, what: str) 
     if sure := [row["method"] for row in rows if row.get(best)]:
         return [f"Best at predicting {what}: {sure[0]} (*)."]
     return [f"Nobody is best for sure at predicting {what}; {min(known)[1]} is lowest."]
-
-
-def _apart(row: Row) -> bool:
-    return row["behind_low"] is not None and row["behind_low"] > 0
 
 
 def as_text(rows: list[Row], notes: list[str], about: About) -> str:

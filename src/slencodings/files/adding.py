@@ -9,27 +9,32 @@ from pathlib import Path
 
 from slencodings import __version__
 from slencodings.files.forms import about_crowd, lay_out
-from slencodings.files.job import Job, Weighing, read_job
+from slencodings.files.job import Job, Weighing, choose_weighing, read_job
 from slencodings.files.locate import Relation
 from slencodings.files.scan import choose
-from slencodings.files.store import batches, settings, sums
+from slencodings.files.store import batches, sums
 from slencodings.files.store.opening import open_store
 from slencodings.files.store.value import Store
 from slencodings.files.values import read_chosen
 from slencodings.files.write import STORED, check_finite, writing
-from slencodings.tables.fuse import About, add_rows
+from slencodings.progress import Say
+from slencodings.tables.fuse import About, Fusing, add_rows
 from slencodings.tables.roles import Reading
+from slencodings.trust.stored import crowd_to_dict, load_crowd
 
 
-def add_to_store(
-    job: Job, weighing: Weighing, path: Path, known: Store | None, again: bool, by_annotator: bool
-) -> About:
+def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
-    again, and cannot be changed. One that is not `known` is begun.
+    again, and cannot be changed. One that is not there is begun.
     """
     reading, fusing, source = job.reading, job.fusing, job.source
+    _check_additive(fusing, reading)
+    if (known := open_store(job.connection, path)) is None:
+        weighing = _weighing_of_new(reading, fusing, job.say)
+    else:
+        weighing = _weighing_of(known, reading, fusing)
     if known is not None and known.crowd is None:
         fusing = replace(fusing, smoothing=known.smoothing)
     learned = weighing.how != "stated"
@@ -39,7 +44,7 @@ def add_to_store(
         found = _as_before(known, weighing, source.name, crowd, found)
     given = read_job(job, weighing, crowd, found)
     rows, found = given.rows, given.reading
-    by_annotator = settings.check_annotators(known, by_annotator, found, source.name)
+    by_annotator = _check_annotators(known, by_annotator, found, source.name)
     batch = batches.describe_batch(source.name, given.crowd, found)
     batch["when"] = datetime.now(UTC).isoformat(timespec="seconds")
     if known is not None and not again:
@@ -47,14 +52,9 @@ def add_to_store(
     apart = sums.by_annotator(rows) if by_annotator else rows
     new, smoothing = add_rows(apart, replace(fusing, reading="votes"))
     scale = found.confidence_scale or (0, 1) if isinstance(found.confidence, str) else None
+    named = reading.labels is not None
     store = batches.with_batch(
-        known,
-        batch,
-        rows,
-        smoothing,
-        scale,
-        given=reading.labels is not None,
-        by_annotator=by_annotator,
+        known, batch, rows, smoothing, scale, given=named, by_annotator=by_annotator
     )
     job.step("adding", rows.counts["rows"], "rows")
     old = None if known is None else sums.read_sums(job.connection, path, known)
@@ -87,10 +87,10 @@ def _as_before(
 def fuse_store(job: Job, path: Path) -> About:
     """Write the opinions of all that is in a store."""
     name, reading = job.source.name, job.reading
-    settings.check_additive(job.fusing, reading)
+    _check_additive(job.fusing, reading)
     known = open_store(job.connection, path)
     assert known is not None, "it was recognised before"
-    settings.weighing_of(known, reading, job.fusing)
+    _weighing_of(known, reading, job.fusing)
     for role, spec in {**reading.columns, "labels": reading.labels}.items():
         if spec is not None:
             raise ValueError(
@@ -118,3 +118,89 @@ def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Rela
     if rows.crowd is not None:
         about |= about_crowd(rows.crowd, name, job.fusing.seed)
     return opinions, about
+
+
+def _check_additive(fusing: Fusing, reading: Reading) -> None:
+    """Refuse what needs all annotations at once: a store has no more than sums."""
+    if reading.keep:
+        raise ValueError(
+            f"a store holds items and sums alone; keep={list(reading.keep)!r} came. Leave it out, "
+            "or encode the file without a store."
+        )
+    if fusing.operator != "cumulative":
+        raise ValueError(
+            "a store holds evidence that adds up, which is that of the cumulative operator; "
+            f"operator={fusing.operator!r} came. Leave it out."
+        )
+    if fusing.weigh == "learned":
+        raise ValueError(
+            "a crowd is learned from all annotations at once, and a store does not have them; "
+            "weigh='learned' came. Learn it from a file, save_crowd='crowd.json', and pass "
+            "weigh='crowd.json'."
+        )
+    if reading.confidence_scale == "calibrated":
+        raise ValueError(
+            "what confidence is worth is learned from all annotations at once, and a store does "
+            "not have them; `calibrated` came. Name the ends of the scale: confidence_scale=(1, 5)."
+        )
+
+
+def _check_annotators(store: Store | None, wanted: bool, reading: Reading, name: str) -> bool:
+    """Whether sums are kept for each annotator, as the store was begun; then there must be some."""
+    if wanted and store is not None and not store.by_annotator:
+        raise ValueError(
+            "sums of this store are of all annotators together, and cannot be told apart; "
+            "by_annotator=True came. Leave it out, or begin another store with it."
+        )
+    kept = wanted if store is None else store.by_annotator
+    if kept and reading.annotator is None:
+        raise ValueError(
+            f"sums of each annotator need to know who annotated; no column of {name} looks like "
+            "it. Name it: annotator='COLUMN'."
+        )
+    return kept
+
+
+def _weighing_of_new(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
+    """How annotations of a store that is begun are weighed: as stated, or by a stored crowd.
+
+    To learn from its first batch would make it depend on which that is.
+    """
+    if fusing.weigh is None:
+        say(
+            "note",
+            "annotations of this store are weighed as stated; to weigh them by a learned "
+            "crowd, begin it with --weigh FILE that --save-crowd wrote",
+        )
+    weigh = fusing.weigh or "stated"
+    return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)
+
+
+def _weighing_of(store: Store, reading: Reading, fusing: Fusing) -> Weighing:
+    """How annotations of a store are weighed; settings other than its own are refused."""
+    asked = None if fusing.weigh in (None, "stated") else load_crowd(fusing.weigh)
+    kept = "none" if store.crowd is None else "its own"
+    if asked is not None and crowd_to_dict(asked) != store.crowd:
+        _differs(f"{kept} as crowd", "another one")
+    if fusing.weigh == "stated" and store.crowd is not None:
+        _differs("a crowd of its own", "weigh='stated'")
+    smoothing, scale = fusing.smoothing, reading.confidence_scale
+    if smoothing is not None and smoothing != store.smoothing:
+        _differs(f"smoothing={store.smoothing:g}", f"smoothing={smoothing:g}")
+    if None not in (scale, store.confidence_scale):
+        kept, came = (
+            "confidence_scale=({:g}, {:g})".format(*ends)
+            for ends in (store.confidence_scale, scale)
+        )
+        if kept != came:
+            _differs(kept, came)
+    if store.crowd is None:
+        return Weighing("stated", learns=False, crowd=None)
+    return Weighing("the crowd of the store", learns=False, crowd=store.learned)
+
+
+def _differs(kept: str, came: str) -> None:
+    raise ValueError(
+        f"sums can be added up if they were made alike; the store has {kept}, and {came} came. "
+        "Leave it out, or begin another store."
+    )

@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, by_annotators, counted
 from slencodings.files.crowd_columns import (
     Columns,
+    choose_scored,
     fields_of_items,
     groups_of_annotators,
     lacks_some,
+    read_gold,
     read_sources,
     sets_of_questions,
     times_of,
 )
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.exports.judges import TOKENS
-from slencodings.files.gold import read_gold
 from slencodings.files.job import about_labels
 from slencodings.files.locate import QUESTION, Relation, locate, read_tool
 from slencodings.files.scan import Step, choose, scan
-from slencodings.files.scored import choose_scored
 from slencodings.files.times import find_time
 from slencodings.files.values import read_chosen
 from slencodings.files.write import disk_errors, quote, workspace
@@ -125,9 +125,7 @@ def read_crowd(
                 rows = _complete(rows, reading, say)
                 a = read_annotations(rows, reading)
                 unlabelled = _unlabelled(rows, reading)
-            _tell(a, reading, found.name, say)
-            for note in about_labels(unlabelled, a.labels.tolist()):
-                say("note", note)
+            _tell(a, unlabelled, reading, found.name, say)
             more = Columns(table, asked.item, reading, a, say)
             # A reader of exports says which label a yes or no is about.
             asks = QUESTION in found.known
@@ -135,11 +133,11 @@ def read_crowd(
             return Crowd(
                 a,
                 truth=None if gold is None else read_gold(connection, folder, more, gold),
-                scored=None if scored is None else _scored(more, scored),
+                scored=None if scored is None else choose_scored(more, scored),
                 fields=fields_of_items(more, show),
                 group=None if group is None else groups_of_annotators(more, group),
                 times=None if when is None else times_of(more, when, named=time is not True),
-                sources=None if sources is None else _sources(more, told),
+                sources=None if sources is None else read_sources(more, told),
                 sets=sets,
                 questions=questions,
             )
@@ -162,7 +160,7 @@ def _stated_by_some(rows: Relation, reading: Reading, say: Say) -> str | None:
     return stated
 
 
-def _tell(a: Annotations, reading: Reading, name: str, say: Say) -> None:
+def _tell(a: Annotations, unlabelled: int, reading: Reading, name: str, say: Say) -> None:
     """Say what was read, and what people should know of it."""
     if reading.confidence_scale is None and a.stated is not None:
         _note_scale(a.stated, say)
@@ -173,23 +171,8 @@ def _tell(a: Annotations, reading: Reading, name: str, say: Say) -> None:
         f"{counted(len(a.items), 'item')}{people}, {counted(len(a.labels), 'label')}",
     )
     _note_repeated(a, say)
-
-
-def _scored(more: Columns, scored: str) -> list[Any]:
-    """The annotators whose votes are predicted."""
-    a = more.annotations
-    chosen = choose_scored(more.table, more.reading.annotator, scored, a.annotators.tolist())
-    more.say("scored", f"votes by {len(chosen):,} of {counted(len(a.annotators), 'annotator')}")
-    return chosen
-
-
-def _sources(more: Columns, told: list[str]) -> dict[str, Floats]:
-    """Confidence by where it is from; what tokens tell is one, where it is there."""
-    told = told + [TOKENS] * (TOKENS in more.table.names and TOKENS not in told)
-    for column in told:
-        more.check_column(column, "for `sources`", "sources")
-    item, annotator = str(more.reading.item), more.reading.annotator
-    return read_sources(more.table, item, annotator, told, more.annotations)
+    for note in about_labels(unlabelled, a.labels.tolist()):
+        say("note", note)
 
 
 def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:

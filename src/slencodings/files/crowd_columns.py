@@ -1,23 +1,28 @@
-"""What other columns of a crowd tell: of items, of annotators, of when and how sure they were."""
+"""What other columns of a crowd tell: of items, of what is true of them, and of annotators."""
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted
-from slencodings.files.locate import QUESTION, Relation
-from slencodings.files.scan import Table, item_parts
-from slencodings.files.scored import values_of_annotators
+from slencodings.annotations import Annotations, counted, plainly
+from slencodings.files.duckdb import plain_errors
+from slencodings.files.exports.judges import TOKENS
+from slencodings.files.locate import QUESTION, Connection, Relation, Source, converted
+from slencodings.files.scan import Table, item_parts, scan
 from slencodings.files.times import read_times
-from slencodings.files.values import join_item
+from slencodings.files.values import join_item, typed
 from slencodings.files.write import quote
 from slencodings.opinion import Codes, Floats
 from slencodings.progress import Say
-from slencodings.tables.roles import Reading, listed, nearest
+from slencodings.tables.roles import Reading, choose_columns, listed, nearest
 
 
 class Columns(NamedTuple):
@@ -73,7 +78,7 @@ def groups_of_annotators(more: Columns, group: str) -> list[str | None]:
         )
     more.check_column(group, "for `group`", "group")
     instead = "keep a column that does, such as the group at the start"
-    of = values_of_annotators(more.table, more.reading.annotator, group, "group", instead)
+    of = _values_of_annotators(more, more.reading.annotator, group, "group", instead)
     return [of.get(str(name)) for name in more.annotations.annotators.tolist()]
 
 
@@ -126,17 +131,19 @@ def lacks_some(rows: Relation, column: str, label: str) -> bool:
     return 0 < some < all
 
 
-def read_sources(
-    table: Table, item: str, annotator: str | None, columns: Sequence[str], a: Annotations
-) -> dict[str, Floats]:
+def read_sources(more: Columns, told: Sequence[str]) -> dict[str, Floats]:
     """Confidence in [0, 1] of each annotation, (R,), NaN where there is none, by column.
 
-    Of who answered an item several times, the mean.
+    What tokens tell is one, where it is there. Of who answered an item several times, the mean.
     """
-    found: dict[str, Floats] = {}
-    for column in columns:
-        who = annotator or item
-        rows = table.pick([item, who, column], texts=[column])
+    a, item = more.annotations, str(more.reading.item)
+    who, found = more.reading.annotator or item, dict[str, Floats]()
+    if TOKENS in more.table.names and TOKENS not in told:
+        told = [*told, TOKENS]
+    for column in told:
+        more.check_column(column, "for `sources`", "sources")
+    for column in told:
+        rows = more.table.pick([item, who, column], texts=[column])
         text = f"nullif(trim({quote(column)}::VARCHAR), '')"
         x = f"try_cast({text} AS DOUBLE)"
         ((bad, example),) = rows.aggregate(
@@ -157,3 +164,140 @@ def read_sources(
         each = (known.get((items[i], people[m])) for i, m in zip(a.item, a.annotator, strict=True))
         found[column] = np.asarray([np.nan if c is None else c for c in each], dtype=float)
     return found
+
+
+def choose_scored(more: Columns, scored: str) -> list[Any]:
+    """The annotators whose votes are predicted, for `learn_crowd(scored=...)`.
+
+    Parameters
+    ----------
+    scored : annotators with commas, also patterns such as gpt*; or COLUMN=VALUE, several values
+        with commas, of a column that says the same in all rows of an annotator
+    """
+    names, annotators = more.table.names, more.annotations.annotators.tolist()
+    if more.reading.annotator is None:
+        raise ValueError(
+            "`scored` says whose votes are predicted, and no column says who annotated. "
+            "Name it: annotator='COLUMN'."
+        )
+    column, equals, words = scored.partition("=")
+    column, by = column.strip(), more.reading.annotator
+    if equals and column in names:
+        values = _values_of_annotators(more, by, column, "scored", "scored='ann,bob'")
+        wanted, told = _words(words), sorted(set(values.values()))
+        for word in wanted:
+            if word not in told:
+                raise ValueError(
+                    f"`scored` needs a value of the column {column!r}; {word!r} came. It has "
+                    f"{listed(told)}."
+                )
+        chosen = [name for name in annotators if values.get(str(name)) in wanted]
+    else:
+        chosen = _by_name(_words(scored), annotators, names)
+    more.say("scored", f"votes by {len(chosen):,} of {counted(len(annotators), 'annotator')}")
+    return chosen
+
+
+def _words(text: str) -> list[str]:
+    """Words between commas; one that has a comma itself stands in double quotes."""
+    return [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [""])]
+
+
+def _by_name(
+    patterns: Sequence[str], annotators: Sequence[Any], columns: Sequence[str]
+) -> list[Any]:
+    names = [str(name) for name in annotators]
+    for pattern in patterns:
+        if pattern not in names and not any(fnmatchcase(name, pattern) for name in names):
+            near = nearest(pattern, names)
+            raise ValueError(
+                "`scored` must name annotators, also by patterns such as 'gpt*', or be "
+                f"COLUMN=VALUE; {pattern!r} is none of the {counted(len(names), 'annotator')}"
+                + (f". Did you mean scored={near!r}?" if near else f" ({listed(names)})")
+                + (f" The columns are {listed(columns)}." if "=" in pattern else "")
+            )
+    # A name may have a bracket or a star itself, so it also stands for itself.
+    return [
+        name
+        for name, text in zip(annotators, names, strict=True)
+        if text in patterns or any(fnmatchcase(text, pattern) for pattern in patterns)
+    ]
+
+
+def _values_of_annotators(
+    more: Columns, annotator: str, column: str, role: str, instead: str
+) -> dict[str, str]:
+    """What a column says of each annotator, as text; nothing where it is empty.
+
+    `role` is what it is for, and `instead` what else may be typed, for the message where it says
+    several things of one.
+    """
+    who, what = quote(annotator), quote(column)
+    rows = more.table.pick([annotator, column], texts=[column])
+    found = rows.aggregate(
+        f"{who}::VARCHAR, min({what}::VARCHAR), count(DISTINCT {what}::VARCHAR)", who
+    ).fetchall()
+    several = sorted(str(name) for name, _, n in found if n > 1)
+    if several:
+        raise ValueError(
+            f"a column for `{role}` must say the same in all rows of an annotator; {column!r} does "
+            f"not for {counted(len(several), 'annotator')}, first {several[0]!r}. Instead: "
+            f"{instead}."
+        )
+    return {name: value for name, value, n in found if n == 1}
+
+
+def read_gold(connection: Connection, folder: Path, more: Columns, gold: str) -> Floats:
+    """What is true of each item, (N, K), NaN where nothing is known; see `read_crowd`."""
+    names, a = more.table.names, more.annotations
+    soft = gold not in names
+    columns = [name.strip() for name in gold.split(",")] if soft else [gold]
+    if set(columns) <= set(names):
+        relation = more.of_items(columns)
+        relation = typed(relation, columns) if soft else relation
+        return _placed(relation, str(more.reading.item), columns, a, soft=soft, one=True)
+    if not Path(gold).is_file():
+        raise ValueError(
+            f"`gold` must be a column, columns with commas, or a file; {gold!r} came. "
+            f"The columns are {', '.join(map(repr, names[:20]))}."
+        )
+    other = converted(Source(Path(gold).name, [gold]), Reading(), folder, more.say)
+    with plain_errors(other):
+        there = scan(connection, other)
+        chosen = choose_columns(there.names, Reading())
+        item, label = str(chosen.item), str(chosen.label)
+        return _placed(there.pick([item, label]), item, [label], a, soft=False, one=False)
+
+
+def _placed(
+    relation: Relation, item: str, columns: list[str], a: Annotations, *, soft: bool, one: bool
+) -> Floats:
+    """Gold as shares of labels, in the order of the crowd's items and labels."""
+    N, K = len(a.items), len(a.labels)
+    if soft and len(columns) != K:
+        raise ValueError(
+            f"`gold` needs a column for each of the {K} labels, in their order; "
+            f"{len(columns)} came. The labels are {', '.join(map(plainly, a.labels))}."
+        )
+    place = {name: n for n, name in enumerate(a.items.tolist())}
+    named = ", ".join(map(quote, [item, *columns]))
+    rows = [row for row in relation.project(named).distinct().fetchall() if None not in row]
+    rows = [row for row in rows if row[0] in place]
+    several = [name for name, n in Counter(row[0] for row in rows).items() if n > 1]
+    if one and several:
+        raise ValueError(
+            f"`gold` must say the same in all rows of an item; of {counted(len(several), 'item')} "
+            f"there are several, first {min(several)!r}."
+        )
+    names = {name: k for k, name in enumerate(a.labels.tolist())}
+    strange = sorted({row[1] for row in rows if not soft} - names.keys())
+    if strange:
+        raise ValueError(
+            f"`gold` has {counted(len(strange), 'label')} that nobody gave, first {strange[0]!r}. "
+            "Name all labels that there are: labels=[...]"
+        )
+    truth = np.zeros((N, K))
+    for name, *values in rows:
+        truth[place[name]] += values if soft else np.eye(K)[names[values[0]]]
+    total = truth.sum(axis=1, keepdims=True)
+    return np.where(total > 0, truth / (1 if soft else np.where(total > 0, total, 1)), np.nan)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -32,12 +31,12 @@ from slencodings.files.job import (
     Input,
     Job,
     Weighing,
+    choose_weighing,
     read_job,
 )
 from slencodings.files.locate import Relation, Source, locate, read_tool
 from slencodings.files.scan import Step, choose
-from slencodings.files.store.opening import alone, open_store
-from slencodings.files.store.settings import check_additive, weighing_of
+from slencodings.files.store.opening import alone
 from slencodings.files.values import read_chosen
 from slencodings.files.write import (
     check_finite,
@@ -59,7 +58,7 @@ from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import WORTH
 from slencodings.trust.learn_from_table import plain_reading
-from slencodings.trust.stored import crowd_to_json, load_crowd
+from slencodings.trust.stored import crowd_to_json
 
 # Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
 # and time for an order that few who read so many need.
@@ -131,14 +130,7 @@ def encode_file(
                 connection, found, reading, fusing, new, writer, step, say, partition_by, also, sort
             )
             if into is not None:
-                check_additive(fusing, reading)
-                known = open_store(connection, Path(into))
-                weighing = (
-                    _weigh_new_store(reading, fusing, say)
-                    if known is None
-                    else weighing_of(known, reading, fusing)
-                )
-                return add_to_store(job, weighing, Path(into), known, again, by_annotator)
+                return add_to_store(job, Path(into), again, by_annotator)
             if found.store:
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
@@ -312,61 +304,3 @@ def _check_store(store: str, source: str | Sequence[str]) -> None:
             "other."
         )
     check_place(store, source)
-
-
-def only_stated(reading: Reading, fusing: Fusing) -> list[str]:
-    """What was asked for that only annotations weighed as stated have, by parameter."""
-    scale, operator = reading.confidence_scale, fusing.operator
-    asked = {
-        "reliability": reading.reliability is not None,
-        "uncertainty": _is_number(reading.uncertainty),
-        "confidence_scale": scale == "calibrated" or callable(scale),
-        "smoothing": fusing.smoothing is not None,
-        "operator": operator != "cumulative",
-        "base_rate": reading.base_rate is not None or fusing.base_rate is not None,
-    }
-    return [name for name, came in asked.items() if came]
-
-
-def _weigh_new_store(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
-    """How annotations of a store that is begun are weighed: as stated, or by a stored crowd.
-
-    To learn from its first batch would make it depend on which that is.
-    """
-    if fusing.weigh is None:
-        say(
-            "note",
-            "annotations of this store are weighed as stated; to weigh them by a learned "
-            "crowd, begin it with --weigh FILE that --save-crowd wrote",
-        )
-    weigh = fusing.weigh or "stated"
-    return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)
-
-
-def choose_weighing(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
-    """How to weigh: as was asked; learned if nothing was, but for what only the stated has."""
-    needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
-    if weigh is None and needs_stated:
-        weigh = "stated"
-        option = "--" + needs_stated[0].replace("_", "-")
-        say("note", f"{option} is of annotations weighed as stated, so nothing is learned")
-    elif weigh not in (None, "stated") and needs_stated:
-        raise ValueError(
-            f"what annotations are worth is learned; `{needs_stated[0]}` came with "
-            f"weigh={weigh!r}. Leave one of them out, or pass weigh='stated'."
-        )
-    weigh = weigh or "learned"
-    if weigh == "stated" and fusing.reading == "truth":
-        raise ValueError(
-            "what is true is a question to a learned crowd, and annotations are weighed as stated; "
-            "reading='truth' came. Pass weigh='learned', or leave it out."
-        )
-    if weigh in ("stated", "learned"):
-        return Weighing(weigh, weigh == "learned", None)
-    return Weighing(weigh, learns=False, crowd=load_crowd(weigh))
-
-
-def _is_number(spec: Any) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(float(spec) == float(spec))
-    return False

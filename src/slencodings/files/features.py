@@ -26,31 +26,7 @@ Embed: TypeAlias = Callable[[list[str]], Features]
 TEXT_FEATURES = 4096
 
 
-def read_features(
-    source: str,
-    items: Sequence[Any],
-    *,
-    feature_item: str | None = None,
-    text: str | None = None,
-    embed: Embed | None = None,
-) -> tuple[Features, NDArray[np.bool_]]:
-    """Features (N, D) of the items, and which of them the file has, (N,).
-
-    Parameters
-    ----------
-    source : .npz with the arrays `item` (n,) and `X` (n, D) or images `X` (n, ...); or CSV, TSV,
-        Parquet or JSONL with a column for the item and numbers in all others
-    items : the names to look for; what the file has besides is left out
-    feature_item : the column of item names, found by its usual names if left out
-    text : a column of text instead of numbers
-    embed : turns texts into features; counts of words and pairs of words if left out
-    """
-    N = len(items)
-    found = read_all_features(source, items, feature_item=feature_item, text=text, embed=embed)
-    return found.X[:N], found.there[:N]
-
-
-class AllFeatures(NamedTuple):
+class ItemFeatures(NamedTuple):
     """Features of a crowd's items, and then of what else a file has.
 
     Attributes
@@ -65,15 +41,25 @@ class AllFeatures(NamedTuple):
     there: NDArray[np.bool_]
 
 
-def read_all_features(
+def read_features(
     source: str,
     items: Sequence[Any],
     *,
     feature_item: str | None = None,
     text: str | None = None,
     embed: Embed | None = None,
-) -> AllFeatures:
-    """Features of the items, and of all others in the file; see `read_features`."""
+) -> ItemFeatures:
+    """Features of the items, which of them the file has, and features of all others in it.
+
+    Parameters
+    ----------
+    source : .npz with the arrays `item` (n,) and `X` (n, D) or images `X` (n, ...); or CSV, TSV,
+        Parquet or JSONL with a column for the item and numbers in all others
+    items : the names to look for
+    feature_item : the column of item names, found by its usual names if left out
+    text : a column of text instead of numbers
+    embed : turns texts into features; counts of words and pairs of words if left out
+    """
     arrays = Path(source).suffix.lower() == ".npz"
     names, X = (
         _from_arrays(Path(source))
@@ -104,7 +90,7 @@ def read_all_features(
     there = np.asarray([name in place for name in (*wanted, *others)], dtype=bool)
     rows = np.zeros((len(there), *X.shape[1:]), dtype=np.float32)
     rows[there] = X[[place[name] for name in (*wanted, *others) if name in place]]
-    return AllFeatures([*items, *others], rows, there)
+    return ItemFeatures([*items, *others], rows, there)
 
 
 def _from_arrays(path: Path) -> tuple[list[Any], Features]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -220,7 +220,7 @@ def write(spark: Any, table: Any, target: str, format: str, describe: Callable[[
         rows = table.observe(seen, sql.functions.count(one).alias("written"))
         rows.write.format(format).option("header", True).save(new)
         about = describe() | {"written": seen.get["written"]}
-        with _writing(system, _place(spark, f"{new}/{ABOUT}")[0]) as file:
+        with closing(system.create(_place(spark, f"{new}/{ABOUT}")[0])) as file:
             file.write(bytearray(json.dumps(about, indent=1, default=str).encode()))
         # What Hadoop renames to a folder that is there goes into it.
         if system.exists(path) or not system.rename(beside, path):
@@ -232,15 +232,6 @@ def write(spark: Any, table: Any, target: str, format: str, describe: Callable[[
     finally:
         with suppress(Exception):
             system.delete(beside, True)
-
-
-@contextmanager
-def _writing(system: Any, path: Any) -> Generator[Any]:
-    file = system.create(path)
-    try:
-        yield file
-    finally:
-        file.close()
 
 
 def _quote(name: str) -> str:

@@ -21,7 +21,6 @@ from typing import Any
 import narwhals as nw
 
 from slencodings.annotations import some
-from slencodings.files.encode import choose_weighing
 from slencodings.files.hadoop import (
     common_format,
     exists,
@@ -32,6 +31,7 @@ from slencodings.files.hadoop import (
     write,
 )
 from slencodings.files.in_place import fuse_in_place, refuse_calibrated
+from slencodings.files.job import choose_weighing
 from slencodings.files.write import tell_written
 from slencodings.progress import Say
 from slencodings.tables.checks import Flaw, any_of, refuse_flaws

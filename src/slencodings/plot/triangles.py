@@ -188,7 +188,7 @@ def triangle(
         signs = dict(zip(("opinion", *_SIGNS), _project(ax, each, shown), strict=True))
     else:
         start = Opinion(np.zeros((1, 2)), np.ones(1), each.base_rate[:1])
-        steps = [start, *(_alone(fuse(each.rows(slice(n + 1)))) for n in range(N))]
+        steps = [start, *(fuse(each.rows(slice(n + 1))).rows(None) for n in range(N))]
         fused = Opinion(*map(np.concatenate, zip(*steps, strict=True)))
         lines = ax.plot(*_corners(fused), "-o", color=BLUE, lw=1.8, ms=4, zorder=4, **_UNCUT)
         rings = {"mfc": "white", "mec": ORANGE, "ms": 7, "mew": 1.6}
@@ -198,12 +198,6 @@ def triangle(
         _name_opinions(ax, each, shown, INK)
     legend(ax, list(signs.values()), signs, **_BELOW, ncols=3)
     return ax
-
-
-def _alone(opinion: Opinion) -> Opinion:
-    return Opinion(
-        opinion.belief[None], np.atleast_1d(opinion.uncertainty), opinion.base_rate[None]
-    )
 
 
 def _corners(opinion: Opinion) -> tuple[Floats, Floats, Floats]:

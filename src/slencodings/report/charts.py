@@ -8,7 +8,6 @@ from slencodings.report.names import shown
 from slencodings.report.summary import (
     Compared,
     Histogram,
-    KindTable,
     Labels,
     People,
     Person,
@@ -51,15 +50,13 @@ def charts(found: Summary) -> dict[str, Spec]:
         "confidence": _confidence(people),
         "pairs": _pairs(people),
         "compared": _compared(found["compared"]),
-        **{part["name"]: _of_kind(part) for part in labels["kinds"]},
+        **{
+            part["name"]: dots(list(part["dots"]), "annotator", part["axis"], {"zero": True}, 22)
+            for part in labels["kinds"]
+            if part["dots"]
+        },
     }
     return {name: spec for name, spec in drawn.items() if spec is not None}
-
-
-def _of_kind(part: KindTable) -> Spec | None:
-    if not part["dots"]:
-        return None
-    return dots(list(part["dots"]), "annotator", part["axis"], {"zero": True}, 22)
 
 
 def ranked(rows: list[Person]) -> list[Person]:

@@ -70,10 +70,6 @@ def compare_encodings(
 
 def _score(row: Row) -> Score:
     numbers = ("votes", "votes_low", "votes_high", "behind_low", "behind_high")
-    finite = {name: _finite(row[name]) for name in numbers}
+    # JSON has no infinity.
+    finite = {k: None if (x := row[k]) is None or not math.isfinite(x) else x for k in numbers}
     return cast(Score, {"method": row["method"], **finite, "best": row["best"]})
-
-
-def _finite(x: float | None) -> float | None:
-    """JSON has no infinity."""
-    return None if x is None or not math.isfinite(x) else x

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slencodings.annotations import Annotations
+from slencodings.evaluation.measure import codes_of_truth
 from slencodings.opinion import Codes, Floats
 from slencodings.report.chosen import MOST_EACH, Chosen
 from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
@@ -57,8 +58,9 @@ def describe_items(
     first = np.searchsorted(a.item[order], np.arange(len(a.items) + 1))
 
     def annotations_of(i: int) -> list[list[Any]]:
-        heaviest = _heaviest(order[first[i] : first[i + 1]], weighed.weight)
-        return [as_vote(a, weighed, without, q, people) for q in heaviest]
+        rows = order[first[i] : first[i + 1]]
+        heaviest = rows[np.argsort(-weighed.weight[rows], kind="stable")[:MOST_EACH]]
+        return [as_vote(a, weighed, without, q, people) for q in heaviest.tolist()]
 
     rows = _rows(a, weighed, todo, chosen, columns, annotations_of)
     everybody = shown(a.annotators.tolist(), NAME_LETTERS)
@@ -87,7 +89,7 @@ def _rows(
     P, b = np.asarray(weighed.truth.probability), np.asarray(weighed.votes.belief)
     names = shown(a.items[chosen.items].tolist(), ITEM_LETTERS)
     n = np.bincount(a.item, minlength=len(a.items))
-    gold = None if columns.gold is None else gold_codes(columns.gold)
+    gold = None if columns.gold is None else codes_of_truth(columns.gold)
     whys = _reasons(a, weighed, todo, chosen.items)
     return [
         {
@@ -108,11 +110,6 @@ def _rows(
         }
         for i, name, why in zip(chosen.items.tolist(), names, whys, strict=True)
     ]
-
-
-def _heaviest(rows: Codes, weight: Floats) -> list[int]:
-    """The annotations of an item that are listed, those first that count most."""
-    return rows[np.argsort(-weight[rows], kind="stable")[:MOST_EACH]].tolist()
 
 
 def _most_believed(belief: Floats) -> list[list[float]]:
@@ -147,12 +144,6 @@ def are_pictures(values: Sequence[Any]) -> bool:
     """Whether all values there are look like addresses of pictures, and are not cut."""
     there = [str(value) for value in values if value is not None]
     return bool(there) and all(_PICTURE.fullmatch(x) and len(x) <= TEXT_LETTERS for x in there)
-
-
-def gold_codes(gold: Floats) -> Codes:
-    """The likeliest gold label of each item, (N,), -1 where nothing is known."""
-    known = ~np.isnan(gold).any(axis=1)
-    return np.where(known, np.argmax(np.nan_to_num(gold), axis=1), -1)
 
 
 def as_vote(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from slencodings.annotations import counted
 from slencodings.report.markup import tag
-from slencodings.report.pieces import about, to_annotator, to_item
+from slencodings.report.pieces import about, named_annotators, to_item
 from slencodings.report.portraits import fell
 from slencodings.report.summary import Person, Summary
 
@@ -62,12 +62,11 @@ def _whom(found: Summary) -> list[Any]:
             *_worse(worse),
             ".",
         ]
-    named = _named(look, verdicts=True)
     return [
         "Look at ",
         tag("a", f"{len(look):,} of {counted(len(rows), 'annotator')}", href="#annotators-look"),
         ": ",
-        *named,
+        *named_annotators(look, _NAMED, verdicts=True),
         *_worse(worse),
         ".",
     ]
@@ -75,17 +74,8 @@ def _whom(found: Summary) -> list[Any]:
 
 def _worse(rows: list[tuple[int, Person]]) -> list[Any]:
     """Who became worse over time, whatever they are on the whole."""
-    return ["; less often right than at first: ", *_named(rows)] if rows else []
-
-
-def _named(rows: list[tuple[int, Person]], *, verdicts: bool = False) -> list[Any]:
-    """Some annotators by name, and how many more there are."""
-    named: list[Any] = []
-    for n, row in rows[:_NAMED]:
-        told = verdicts and row["verdict"] != "look at"  # which the sentence says already
-        verdict = f" ({row['verdict']})" if told else ""
-        named += [", " if named else "", to_annotator(row["annotator"], n), verdict]
-    return [*named, f" and {len(rows) - _NAMED:,} more" if len(rows) > _NAMED else ""]
+    named = named_annotators(rows, _NAMED, verdicts=False)
+    return ["; less often right than at first: ", *named] if rows else []
 
 
 def _todo(found: Summary) -> list[Any]:

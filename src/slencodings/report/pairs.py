@@ -130,8 +130,8 @@ def render_pairs(found: PairsSummary) -> str:
     ('<!doctype html>', True)
     """
     drawn = {name: spec for name, spec in _charts(found).items() if spec is not None}
-    made = (_glance, _order, _judges, _compared, _next, _made)
-    sections = page_sections(_SECTIONS, (section(found, set(drawn)) for section in made))
+    made = (section(found, set(drawn)) for section in (_glance, _order, _judges, _compared, _next))
+    sections = page_sections(_SECTIONS, [*made, definitions(found.made, "made")])
     return assemble(
         title=f"{found.title} – report" if found.title else "Report of pairs",
         header=_header(found),
@@ -278,7 +278,6 @@ def _order(found: PairsSummary, drawn: set[str]) -> list[Any]:
     cut = f" The first {_MOST_RANKED} of {n:,} are drawn." if n > _MOST_RANKED else ""
     some = f" The first {MOST_DRAWN} are drawn." if n > MOST_DRAWN else ""
     chances = _chances(found)
-    most = max((p for row in chances for p in row if p is not None), default=1.0)
     return [
         tag(
             "div",
@@ -297,7 +296,7 @@ def _order(found: PairsSummary, drawn: set[str]) -> list[Any]:
                 "How often the option on the left would be taken for the better than the one on "
                 "top, a tie counting half." + some,
                 square(names[:MOST_DRAWN], chances, "How often"),
-                heat_key(most),
+                heat_key(chances),
             ),
             class_="two",
         )
@@ -374,7 +373,3 @@ def _next(found: PairsSummary, drawn: set[str]) -> list[Any]:
         parts.append(table(["Compare", "Times", "By", "Why"], cells))
     command = tag("code", "sle triage --pairwise LEFT,RIGHT,WINNER --budget N")
     return [*parts, tag("p", command, " plans for a budget and lists all twos.", class_="note")]
-
-
-def _made(found: PairsSummary, drawn: set[str]) -> list[Any]:
-    return [definitions(found.made, "made")]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from slencodings.report.markup import Markup, join, tag
-from slencodings.report.summary import Items, KindTable
+from slencodings.report.summary import Items, KindTable, Person
 
 # A number, a share of 100, or an interval.
 _NUMBER = re.compile(r"-?[\d.,]+%?( to -?[\d.,]+%?)?|–|infinite")
@@ -116,13 +116,22 @@ def to_item(items: Items, row: int) -> Markup:
     return tag("a", tag("bdi", items["rows"][row]["item"], dir="auto"), href=f"#item-{row}")
 
 
-def to_annotator(name: str, row: int) -> Markup:
-    """The name of an annotator, which leads to their place in the list."""
-    return tag("a", tag("bdi", name, dir="auto"), href=f"#annotator-{row}")
+def named_annotators(rows: list[tuple[int, Person]], most: int, *, verdicts: bool) -> list[Any]:
+    """At most so many annotators, which lead to their place in the list, and how many more."""
+    named: list[Any] = []
+    for n, row in rows[:most]:
+        told = verdicts and row["verdict"] != "look at"  # which the sentence says already
+        verdict = f" ({row['verdict']})" if told else ""
+        link = tag("a", tag("bdi", row["annotator"], dir="auto"), href=f"#annotator-{n}")
+        named += [", " if named else "", link, verdict]
+    return [*named, f" and {len(rows) - most:,} more" if len(rows) > most else ""]
 
 
-def heat_key(most: float, nothing: str | None = None, same: str | None = None) -> Markup:
-    """What the colours of a heat map mean."""
+def heat_key(
+    shares: list[list[float | None]], nothing: str | None = None, same: str | None = None
+) -> Markup:
+    """What the colours of a heat map of shares mean."""
+    most = max((x for row in shares for x in row if x), default=1.0)
     parts = [tag("li", "0%", tag("i", class_="heat"), f"{most:.0%}")]
     if nothing:
         parts.append(tag("li", tag("b", "×"), nothing))

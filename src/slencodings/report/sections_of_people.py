@@ -7,7 +7,14 @@ from typing import Any
 from slencodings.annotations import counted
 from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
-from slencodings.report.pieces import figure, heat_key, kind_table, notes, square, to_annotator
+from slencodings.report.pieces import (
+    figure,
+    heat_key,
+    kind_table,
+    named_annotators,
+    notes,
+    square,
+)
 from slencodings.report.portraits import fell
 from slencodings.report.summary import People, Person, Summary
 
@@ -86,8 +93,7 @@ def _who_agrees(people: People, drawn: set[str]) -> Any:
         if pairs["total"] > len(names):
             busy = f" The {len(names)} busiest of {pairs['total']:,} are drawn."
         cells = square(names, shares, "Annotator")
-        most = max((x for row in shares for x in row if x), default=1.0)
-        key = heat_key(most, "no shared items", "the same person")
+        key = heat_key(shares, "no shared items", "the same person")
     return figure(
         drawn,
         "pairs",
@@ -104,19 +110,16 @@ def _over_time(rows: list[Person]) -> Any:
     timed = sum(bool(row["trend"]) for row in rows)
     if not timed:
         return None
-    worse = [(n, row["annotator"]) for n, row in enumerate(rows) if fell(row["trend"])]
-    named: list[Any] = []
-    for n, name in worse[:_NAMED]:
-        named += [", " if named else ": ", to_annotator(name, n)]
-    more = f" and {len(worse) - _NAMED:,} more" if len(worse) > _NAMED else ""
+    worse = [(n, row) for n, row in enumerate(rows) if fell(row["trend"])]
     of = f"Of {counted(timed, 'annotator')} whose work can be followed over time, "
     verb = "is" if len(worse) == 1 else "are"
     many = f"{len(worse):,} {verb}" if worse else "none is"
     return tag(
         "p",
         f"{of}{many} clearly less often right in the last part of it than in the first",
-        *named,
-        f"{more}. Open an annotator to see each part.",
+        ": " if worse else "",
+        *named_annotators(worse, _NAMED, verdicts=False),
+        ". Open an annotator to see each part.",
     )
 
 

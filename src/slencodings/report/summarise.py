@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import metrics
-from slencodings.aggregate import krippendorff_alpha
+from slencodings.aggregate import krippendorff_alpha, soft_vote
 from slencodings.annotations import Annotations
 from slencodings.annotators.intervals import interval
 from slencodings.evaluation.measure import as_truth
@@ -180,7 +180,7 @@ def _glance(
 def _score(a: Annotations, P: Floats, gold: Floats) -> Scored:
     """How right probabilities P (N, K) are, on items of which gold is known."""
     known = ~np.isnan(gold).any(axis=1)
-    truth, p = gold[known], P[known]
+    truth, p, votes = gold[known], P[known], soft_vote(a).probability[known]
     right = float(metrics.shares_right(truth, p).mean())
     low, high = interval(np.asarray([right]), np.asarray([float(len(p))]))
     loss = float(log_loss(truth, p).mean())
@@ -189,18 +189,11 @@ def _score(a: Annotations, P: Floats, gold: Floats) -> Scored:
         "right": right,
         "right_low": float(low[0]),
         "right_high": float(high[0]),
-        "votes_right": float(metrics.shares_right(truth, _vote_shares(a)[known]).mean()),
+        "votes_right": float(metrics.shares_right(truth, votes).mean()),
         # JSON has no infinity.
         "log_loss": loss if math.isfinite(loss) else None,
         "sure": float(p.max(axis=1).mean()),
     }
-
-
-def _vote_shares(a: Annotations) -> Floats:
-    """The share of the votes on each item that each label has, (N, K); equal without votes."""
-    votes = a.sums()
-    total = votes.sum(axis=1, keepdims=True)
-    return np.where(total > 0, votes / np.where(total > 0, total, 1), 1 / votes.shape[1])
 
 
 def _histogram(x: Floats, why: NDArray[Any], low: float, high: float) -> Histogram:

@@ -46,6 +46,7 @@ from slencodings.tables.sums import (
     sum_by_item,
     wide_names,
     wide_values,
+    worth,
 )
 from slencodings.tables.weights import (
     LIKELIHOOD,
@@ -148,21 +149,21 @@ def _sums(rows: Rows, plan: Plan) -> Frame:
         return nw.when(nw.col(LABEL) == labels[k]).then(nw.col(column)).otherwise(0.0)
 
     if rows.summed:
-        sums = {f"sle_e{k}": of_label(WORTH, k) for k in K}
+        sums = {worth(k): of_label(WORTH, k) for k in K}
         if crowd.model is not None:
             sums |= {likelihood(k): of_label(LIKELIHOOD, k) for k in K} | {COUNT: nw.col(COUNT)}
         return sum_by_item(rows.frame, sums)
     frame, share = _spoken(rows)
     frame, count = frame.with_columns(share.alias(COUNT)), {COUNT: nw.col(COUNT)}
     if crowd.model is None:
-        sums = {f"sle_e{k}": nw.col(COUNT) * of_label(WORTH, k) for k in K}
+        sums = {worth(k): nw.col(COUNT) * of_label(WORTH, k) for k in K}
         return sum_by_item(add_worth(frame, crowd), sums | count)
     frame = add_likelihoods(frame, crowd)
     told = [likelihood(k) for k in K[1:]]
     if rows.soft or rows.averaged:  # Else each is one, or says nothing and is worth nothing.
         shared = ((nw.col(COUNT) * nw.col(name)).alias(name) for name in (WORTH, *told))
         frame = frame.with_columns(*shared)
-    sums = {f"sle_e{k}": nw.when(nw.col(SAID) == k).then(nw.col(WORTH)).otherwise(0.0) for k in K}
+    sums = {worth(k): nw.when(nw.col(SAID) == k).then(nw.col(WORTH)).otherwise(0.0) for k in K}
     frame = sum_by_item(frame, sums | count | {name: nw.col(name) for name in told})
     return frame.with_columns(nw.lit(0.0).alias(likelihood(0)))
 
@@ -170,7 +171,7 @@ def _sums(rows: Rows, plan: Plan) -> Frame:
 def _beliefs(rows: Rows, plan: Plan) -> Frame:
     """Beliefs of each label and UNCERTAINTY by item; with a model of truth also COUNT."""
     crowd, K = _crowd(plan), range(len(plan.labels))
-    E = [nw.col(f"sle_e{k}") for k in K]
+    E = [nw.col(worth(k)) for k in K]
     S, m = nw.col(TOTAL), crowd.through_truth
     frame = computed(_sums(rows, plan).with_columns(fold(add, E).alias(TOTAL)))
     b = E

@@ -15,12 +15,12 @@ from slencodings.torch.helped import Helped, truth_with_network, votes_with_netw
 from slencodings.torch.losses import (
     kl_loss,
     mtlsl_loss,
+    multilabel_kl_loss,
     out_of_distribution_loss,
     soft_cross_entropy,
     soft_kl,
     vote_loss,
 )
-from slencodings.torch.multilabel import multilabel_kl_loss
 from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 

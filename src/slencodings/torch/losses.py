@@ -79,7 +79,8 @@ def kl_loss(
         prediction's own type, and in no less than float32
     """
     check_word("direction", direction, Direction)
-    _check_shapes(predicted, target)
+    _check_same("target.belief", target.belief, predicted.belief)
+    _check_same("target.uncertainty", target.uncertainty, predicted.uncertainty)
     wide = dtype or _widest(predicted.belief)
     W = max(2.0, predicted.belief.shape[-1] / 5) if prior_weight is None else prior_weight
     q, p = (_concentration(o, W, wide) for o in (predicted, target))
@@ -88,6 +89,41 @@ def kl_loss(
     if normalize:
         loss = loss / p.sum(dim=-1)
     return _reduce(loss, reduction).to(_at_least_single(predicted))
+
+
+def multilabel_kl_loss(
+    predicted: Opinion,
+    target: Opinion,
+    *,
+    direction: Direction = "reverse",
+    prior_weight: float = 2.0,
+    reduction: Reduction = "mean",
+) -> Any:
+    """The KL of each label's Beta from its target, added up over the labels of an item.
+
+    sum_k KL_k,   KL_k as in `kl_loss`;   labels are independent, so their Dirichlets are, too
+
+    Parameters
+    ----------
+    predicted, target : binomial Opinion (N, K), of (no, yes)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from slencodings import encode, smooth
+    >>> target = smooth(encode(torch.eye(2)[torch.tensor([[0, 1, 1]])]), 0.1)
+    >>> float(multilabel_kl_loss(target, target))
+    0.0
+    """
+    if target.belief.ndim != 3 or target.belief.shape[-1] != 2:
+        raise ValueError(
+            "`target` must be binomial opinions (N, K), a yes or no to each of K labels; belief "
+            f"of shape {tuple(target.belief.shape)} came. MultiLabel.by_item makes such."
+        )
+    each = kl_loss(
+        predicted, target, direction=direction, prior_weight=prior_weight, reduction="none"
+    )
+    return _reduce(each.sum(-1), reduction)
 
 
 def out_of_distribution_loss(
@@ -244,11 +280,6 @@ def _concentration(opinion: Opinion, prior_weight: float, dtype: torch.dtype) ->
 def _reduce(loss: Tensor, reduction: Reduction) -> Tensor:
     check_word("reduction", reduction, Reduction)
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
-
-
-def _check_shapes(predicted: Opinion, target: Opinion) -> None:
-    _check_same("target.belief", target.belief, predicted.belief)
-    _check_same("target.uncertainty", target.uncertainty, predicted.uncertainty)
 
 
 def _check_same(name: str, given: Tensor, like: Tensor) -> None:

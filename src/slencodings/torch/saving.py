@@ -154,12 +154,8 @@ def labels_from_json(stored: Labels) -> NDArray[Any]:
 
 
 def _text(about: Any) -> str:
-    return json.dumps(about, allow_nan=False, default=_plain)
-
-
-def _plain(number: Any) -> Any:
     # Parameters may be numbers of NumPy's, as grids are made of.
-    return number.tolist()
+    return json.dumps(about, allow_nan=False, default=lambda number: number.tolist())
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str) -> str:

@@ -15,10 +15,11 @@ from slencodings.aggregate.bradley_terry import variance_of_gaps
 from slencodings.annotations import Annotations, counted
 from slencodings.kinds.pairs import Pairs
 from slencodings.opinion import Codes, Floats
+from slencodings.triage.assign import resources_of
 from slencodings.triage.plan import NEXT
-from slencodings.triage.resources import resources_of
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, check_limits
 from slencodings.triage.triage import Triage
+from slencodings.trust.crowd import conflict_of
 
 # Of so many options that comparisons link, any two may be compared next; of more, those that met.
 MOST_ANY = 100
@@ -84,11 +85,12 @@ def triage_pairs(
     mends = gain * asked / np.maximum(planned, 1)
     wrong = np.concatenate([_wrong(x.gap, x.variance, None) for x in sets])
     better = pairs.options[np.where(np.concatenate([x.gap for x in sets]) >= 0, one, other)]
-    names = pairs.options[one], pairs.options[other]
-    votes, judged = crowd.sums(), _judgments(pairs)
-    fewest, clash = np.minimum(judged[one], judged[other]), _conflict(votes)
+    votes, item = crowd.sums(), pairs.annotations.item
+    judged = np.bincount(np.r_[pairs.left[item], pairs.right[item]], minlength=len(pairs.options))
+    fewest = np.minimum(judged[one], judged[other])
+    clash = np.where(votes.sum(axis=1) > 1, conflict_of(votes), 0)
     settled = (1 - wrong >= least_probability) & (fewest >= least_votes)
-    errors = float(np.sum(wrong))
+    errors, names = float(np.sum(wrong)), (pairs.options[one], pairs.options[other])
     return Triage(
         items=crowd.items,
         annotators=crowd.annotators,
@@ -249,19 +251,6 @@ def _on_twos(pairs: Pairs, one: Codes, other: Codes) -> Annotations:
         y=y,
         items=np.asarray(names, dtype=object),
     )
-
-
-def _judgments(pairs: Pairs) -> Codes:
-    """How many judgments each option has, (P,)."""
-    item, P = pairs.annotations.item, len(pairs.options)
-    return np.bincount(np.r_[pairs.left[item], pairs.right[item]], minlength=P)
-
-
-def _conflict(votes: Floats) -> Floats:
-    """How far judgments of the same two contradict each other, (T,), as in `status`."""
-    n, K = votes.sum(axis=1), votes.shape[1]
-    share = votes / np.where(n > 0, n, 1)[:, None]
-    return np.where(n > 1, (1 - np.sum(share**2, axis=1)) * K / (K - 1), 0)
 
 
 def _reasons(

@@ -245,8 +245,7 @@ class Crowd:
         votes, truth = self.votes_of(evidence).probability, self._posterior(evidence)
         c, a, some = self.votes_in_truth, self.prior, (evidence.n > 0)[:, None]
         P = np.where(some, votes if truth is None else (1 - c) * truth + c * votes, a)
-        u = np.minimum(np.min(P[:, a > 0] / a[a > 0], axis=1), 1)
-        return Opinion(np.maximum(P - u[:, None] * a, 0), u, np.tile(a, (len(u), 1)))
+        return of_fact(P, a)
 
     def _posterior(self, evidence: Evidence) -> Floats | None:
         if self.model is None or evidence.log_likelihood is None:
@@ -306,6 +305,12 @@ class Crowd:
         at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
         y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
         return replace(annotations, y=y, labels=self.labels)
+
+
+def of_fact(P: Floats, a: Floats) -> Opinion:
+    """As uncertain as the probabilities allow: 1 at the prior, 0 where a label is ruled out."""
+    u = np.minimum(np.min(P[:, a > 0] / a[a > 0], axis=1), 1)
+    return Opinion(np.maximum(P - u[:, None] * a, 0), u, np.tile(a, (len(u), 1)))
 
 
 def conflict_of(votes: Floats) -> Floats:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,13 +164,13 @@ def _choose(
     for name in ("truth", "meaning"):
         if getattr(parts, name):
             without = held_out(best._replace(parts=best.parts._replace(**{name: False})))
-            best = min(best, without, key=_loss)
+            best = min(best, without, key=attrgetter("loss"))
     if ridge is None:
         for name in ("annotator", "level"):
             if getattr(parts, name):
                 others = [s for s in _GRID if s != getattr(best.ridge, name)]
                 tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in others]
-                best = min([best, *map(held_out, tried)], key=_loss)
+                best = min([best, *map(held_out, tried)], key=attrgetter("loss"))
     return best
 
 
@@ -183,10 +184,6 @@ def _mean(fits: Sequence[Learned]) -> Learned | None:
     apart = [fit.apart for fit in fits if fit.apart is not None]
     meant = np.mean(apart, axis=0) if apart else None
     return Learned(float(scale), annotator, level, float(logit), meant)
-
-
-def _loss(chosen: Chosen) -> float:
-    return chosen.loss
 
 
 def _fit(

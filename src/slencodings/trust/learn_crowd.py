@@ -83,46 +83,32 @@ def learn_crowd(
     levels, level = (
         _levels_of_confidence(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
     )
-    model, truth = None, None
-    K, M = len(a.labels), len(a.annotators)
+    K, M, L = len(a.labels), len(a.annotators), len(levels)
     some = enough_items(a, _MOST_TO_FIT, rng.random(len(a.items)))[a.item]
-    if learns_confusions(a):
+    votes = _votes_alone(a.rows(some), scored_votes[some], level[some], max(L, 1))
+    model, has_model = None, learns_confusions(a)
+    if has_model:
         taught = None if like is None else like.model
-        model, truth = learn_truth(a, a.rows(some), rng, taught)
-    votes = _votes_alone(a.rows(some), scored_votes[some], level[some], max(len(levels), 1))
-    if model is not None and truth is not None:
-        model, votes = through_truth(model, truth, votes, rng)
-    del truth  # the largest there is
+        # At once, as the truth behind each vote is the largest there is, and not kept.
+        model, votes = through_truth(*learn_truth(a, a.rows(some), rng, taught), votes, rng)
     votes = votes.some(np.bincount(votes.item, minlength=len(a.items)) > 1)
-    parts = Parts(
-        by_annotator and M > 1,
-        len(levels) > 0,
-        model is not None,
-        model is not None and 1 < K <= MOST_MEANT,
-    )
+    parts = Parts(by_annotator and M > 1, L > 0, has_model, has_model and 1 < K <= MOST_MEANT)
     found = learn_worth(votes, parts, ridge, like, rng, progress)
     top = found.at.level.max()
     worths = np.exp(found.at.scale + found.at.annotator + top)
-    L = len(levels)
-    crowd = Crowd(
-        annotators=a.annotators,
+    crowd = replace(
+        _unknown_crowd(a, scored_votes),
         worth=worths,
-        count=np.bincount(a.annotator, minlength=len(a.annotators)),
         typical_worth=float(np.exp(np.log(worths).mean())),
         levels=levels,
         share=np.exp(found.at.level - top)[:L],
         level_count=np.bincount(level, minlength=L)[:L],
-        labels=a.labels,
-        base_rate=base_rate_of(a.rows(scored_votes).sums().sum(axis=0)),
         meaning=found.at.meaning,
         through_truth=found.at.through_truth,
-        prior_weight=USUAL_WEIGHT,
         model=model,
-        people=People(*np.zeros((3, len(a.annotators)))),
         ridge=found.ridge,
         losses=found.losses,
         converged=found.converged,
-        from_uncertainty=a.stated is None,
     )
     # How sure it is and who is right are read off its own answers.
     weight = _prior_weight(crowd, a, scored_votes, rng)
@@ -134,8 +120,14 @@ def count_each(annotations: Annotations) -> Crowd:
 
     For annotations that cannot be compared, as each is alone on its item.
     """
-    a, M = annotations, len(annotations.annotators)
-    crowd = Crowd(
+    crowd = _unknown_crowd(annotations, slice(None))
+    return replace(crowd, people=_judge_people(crowd, annotations))
+
+
+def _unknown_crowd(a: Annotations, scored: NDArray[np.bool_] | slice) -> Crowd:
+    """The same, of whom it is not even told how often they are right."""
+    M = len(a.annotators)
+    return Crowd(
         annotators=a.annotators,
         worth=np.full(M, ONE_COUNT),
         count=np.bincount(a.annotator, minlength=M),
@@ -144,7 +136,7 @@ def count_each(annotations: Annotations) -> Crowd:
         share=np.zeros(0),
         level_count=np.zeros(0, dtype=np.intp),
         labels=a.labels,
-        base_rate=base_rate_of(a.sums().sum(axis=0)),
+        base_rate=base_rate_of(a.rows(scored).sums().sum(axis=0)),
         meaning=None,
         through_truth=0.0,
         prior_weight=USUAL_WEIGHT,
@@ -155,7 +147,6 @@ def count_each(annotations: Annotations) -> Crowd:
         converged=True,
         from_uncertainty=a.stated is None,
     )
-    return replace(crowd, people=_judge_people(crowd, a))
 
 
 def learns_confusions(a: Annotations) -> bool:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate import em, shrunk_dawid_skene
+from slencodings.aggregate import em
 from slencodings.annotations import Annotations, base_rate_of, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.trust.crowd import of_fact
 from slencodings.trust.learn_crowd import count_each, learn_crowd
-from slencodings.trust.truth import Shrinking, TruthModel, log_likelihoods, posterior
+from slencodings.trust.truth import Shrinking, TruthModel, fit_model, log_likelihoods, posterior
 from slencodings.trust.worth import ENOUGH
 
 # How far the source is believed if not as it is, how strongly confusions are shrunk to the crowd's,
@@ -149,7 +150,7 @@ def _fuse(a: Annotations, how: _Trial, p: Floats) -> Sourced:
     n = np.bincount(a.item, minlength=len(a.items)).astype(float)
     summed = np.stack([sums_by(a.item, x, len(a.items)) for x in each.T], axis=1)
     q = posterior(em.safe_log(model.prior) + source, summed, n, how.correlation)
-    return Sourced(_of_fact(q, model.prior), how.worth, how.loss, True, model, source)
+    return Sourced(of_fact(q, model.prior), how.worth, how.loss, True, model, source)
 
 
 def _learn_apart(a: Annotations, without: _Trial, rng: np.random.Generator) -> Sourced:
@@ -169,7 +170,7 @@ def _at_their_word(a: Annotations, how: _Trial, p: Floats) -> Sourced:
     # Hardly anything is wrong, so that soft labels have likelihoods, too.
     source, right = _log_ratio(p, how.worth), np.maximum(np.eye(K), em.FLOOR)
     counted, prior = count_each(a).truth(a), base_rate_of(a.sums().sum(axis=0))
-    told = _of_fact(_by_source(a, source), prior)
+    told = of_fact(_by_source(a, source), prior)
     heard = np.bincount(a.item, minlength=len(a.items)) > 0
     truth = Opinion(
         np.where(heard[:, None], counted.belief, told.belief),
@@ -216,13 +217,12 @@ class _Trials(NamedTuple):
     def run(self, worth: float, strength: float) -> _Trial:
         """The best correlation with these, each vote predicted from all others and from none."""
         a, source = self.annotations, _log_ratio(self.p, worth)
+        how = _Trial(0, worth, strength, 0, np.zeros(0))
         log_prior, each = np.zeros((2, len(a.item), len(a.labels)))
         for f in range(_FOLDS):
             test = self.fold[a.item] == f
             if test.any() and not test.all():
-                model = _learn_with_source(
-                    a.rows(~test), _Trial(0, worth, strength, 0, np.zeros(0)), source, _ROUGHLY
-                )
+                model = _learn_with_source(a.rows(~test), how, source, _ROUGHLY)
                 each[test] = log_likelihoods(a.rows(test), np.log(model.confusion))
                 log_prior[test] = em.safe_log(model.prior) + source[a.item[test]]
         others, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
@@ -265,16 +265,9 @@ def _losses(truth: Floats, log_likelihood: Floats) -> Floats:
 def _learn_with_source(
     a: Annotations, how: _Trial, source: Floats, tol: float = 1e-5
 ) -> TruthModel:
-    found = shrunk_dawid_skene(
-        a,
-        prior_strength=how.strength,
-        use_confidence=False,
-        tol=tol,
-        log_source=source if how.worth else None,
-    ).details
-    crowd = found["crowd"]
     shrinking = Shrinking(how.strength, along_order=False)
-    return TruthModel(found["prior"], found["confusion"], crowd, crowd, how.correlation, shrinking)
+    log_source = source if how.worth else None
+    return fit_model(a, shrinking, how.correlation, log_source=log_source, tol=tol)
 
 
 def _probabilities(a: Annotations, also: Opinion | NDArray[Any]) -> Floats:
@@ -300,10 +293,3 @@ def _powered(p: Floats, t: float) -> Floats:
     log_p = t * np.log(p)
     log_p -= np.max(log_p, axis=1, keepdims=True)
     return log_p - np.log(np.sum(np.exp(log_p), axis=1, keepdims=True))
-
-
-def _of_fact(q: Floats, prior: Floats) -> Opinion:
-    """As uncertain as the probabilities allow: 1 at the prior, 0 where a label is ruled out."""
-    a = prior
-    u = np.minimum(np.min(q[:, a > 0] / a[a > 0], axis=1), 1)
-    return Opinion(np.maximum(q - u[:, None] * a, 0), u, np.tile(a, (len(u), 1)))

@@ -24,9 +24,17 @@ def in_words(crowd: Crowd) -> str:
             "\nWhat stated confidence is worth",
             *_levels_in_words(crowd),
             "\nWhat people say (column) where a label is true (row)",
-            *_confusions(crowd),
+            *(
+                ["  not learned"]
+                if crowd.model is None
+                else _matrix(crowd, crowd.model.crowd, "{} is called {} by {:.1%}")
+            ),
             "\nWhat a vote (row) says about what others say (column)",
-            *_meanings(crowd),
+            *(
+                ["  that they say the same, and no more"]
+                if crowd.meaning is None
+                else _matrix(crowd, crowd.meaning, "{} says {} by {:.1%}")
+            ),
             f"\nThe next vote is read off the truth by {crowd.through_truth:.0%}, else off votes",
             crowd.gain(),
         ]
@@ -55,18 +63,6 @@ def _levels_in_words(crowd: Crowd) -> list[str]:
     return [f"{'stated':>24} {'annotations':>12} {'share':>8}"] + [
         f"{level:>24.4g} {n:>12,} {share:>8.3f}" for level, n, share in levels
     ]
-
-
-def _confusions(crowd: Crowd) -> list[str]:
-    if crowd.model is None:
-        return ["  not learned"]
-    return _matrix(crowd, crowd.model.crowd, "{} is called {} by {:.1%}")
-
-
-def _meanings(crowd: Crowd) -> list[str]:
-    if crowd.meaning is None:
-        return ["  that they say the same, and no more"]
-    return _matrix(crowd, crowd.meaning, "{} says {} by {:.1%}")
 
 
 def _matrix(crowd: Crowd, shares: Floats, pair: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -105,9 +105,7 @@ def learn_truth(
         few = (rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item]
         shrinking, correlation, said = _choose(p.rows(few), fold[few])
         said = said if few.all() else None
-    found = _dawid_skene(annotations, shrinking)
-    prior, crowd = found["prior"], found["crowd"]
-    model = TruthModel(prior, found["confusion"], crowd, crowd, correlation, shrinking)
+    model = fit_model(annotations, shrinking, correlation)
     said = said or _Said.learn(p, fold, shrinking)
     return model, said.truth(said.others(Groups.of(p.item)), correlation)
 
@@ -147,9 +145,9 @@ class _Said(NamedTuple):
         said = cls(np.zeros(shape), np.zeros(shape), fold)
         for f in range(FOLDS):
             test = fold == f
-            taught = _dawid_skene(a.rows(~test), shrinking, tol=_ROUGHLY)
-            said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught["confusion"]))
-            said.log_prior[test] = em.safe_log(taught["prior"])
+            taught = fit_model(a.rows(~test), shrinking, tol=_ROUGHLY)
+            said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught.confusion))
+            said.log_prior[test] = em.safe_log(taught.prior)
         return said
 
     def others(self, items: Groups) -> _Others:
@@ -184,12 +182,22 @@ class _Others(NamedTuple):
     n_earlier: Floats
 
 
-def _dawid_skene(a: Annotations, shrinking: Shrinking, tol: float = 1e-5) -> dict[str, Any]:
+def fit_model(
+    a: Annotations,
+    shrinking: Shrinking,
+    correlation: float = 0.0,
+    *,
+    log_source: Floats | None = None,
+    tol: float = 1e-5,
+) -> TruthModel:
+    """What annotators say where a label is true, shrunk so; as habits, what the crowd says."""
     found = shrunk_dawid_skene(
         a,
         prior_strength=shrinking.strength,
         along_order=shrinking.along_order,
         use_confidence=False,
+        log_source=log_source,
         tol=tol,
-    )
-    return found.details
+    ).details
+    crowd = found["crowd"]
+    return TruthModel(found["prior"], found["confusion"], crowd, crowd, correlation, shrinking)

@@ -22,7 +22,7 @@ from slencodings.files.exports.load import (
     records,
 )
 from slencodings.files.exports.memory import records_in
-from slencodings.files.exports.record import Object, Record
+from slencodings.files.exports.record import Exported, Object, Record
 
 __all__ = ["FORMATS", "Export", "read_export", "recognise", "to_label_studio"]
 
@@ -96,7 +96,7 @@ def read_export(
         raise ValueError(_unknown(name, format, found, first.value))
     who, left_out = f"{name} ({found.words})", Counter[str]()
     same = _of_one_tool(stream(who), found, first.value)
-    answers = READERS[found.tool].answers(same, found.words, left_out, item)
+    answers = READERS[found.tool].answers(Exported(same, found.words, item, left_out))
     return tabulate(
         answers, who=who, tool=found.words, question=question, confidence=confidence,
         left_out=left_out,

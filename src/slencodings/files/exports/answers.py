@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from slencodings.annotations import counted
 from slencodings.files.exports.fields import is_nothing
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Name, Object, shown
 from slencodings.tables.roles import find_columns, listed
 
 T = TypeVar("T")
@@ -81,15 +81,15 @@ class Reader(NamedTuple):
     ----------
     marks : names that records of the tool have, all of one set; * is any text, and [].name a name
         in a list of objects. Only who bears them is asked for its dialect
-    dialect : from a record to the tool and dialect, such as "argilla v2", or None
-    answers : from records, their dialect, a count of what is left out, and the field that names
-        the item if one was asked for, to answers
+    dialect : the tool and dialect, such as "argilla v2"; where marks do not tell, from a record to
+        that or None
+    answers : from its records to answers
     plain : columns of a dialect without marks, and its name: it is read if it is asked for
     """
 
     marks: Sequence[set[str]]
-    dialect: Callable[[Object], str | None]
-    answers: Callable[[Iterable[Record], str, Counter[str], str | None], Iterator[Answer]]
+    dialect: str | Callable[[Object], str | None]
+    answers: Callable[[Exported], Iterator[Answer]]
     plain: tuple[set[str], str] | None = None
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import as_object, identity, list_in, object_in, person
-from slencodings.files.exports.record import Json, Name, Object, Record
+from slencodings.files.exports.record import Exported, Json, Name, Object
 
 # What stands beside a response in a row of a data set of version 1.
 RESPONSE = {"user_id", "value", "status"}
@@ -37,9 +36,7 @@ def _is_responses(given: Json) -> bool:
     return isinstance(first, dict) and first.keys() >= RESPONSE
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """Those that were submitted."""
     read = {
         "argilla v1": _listed,
@@ -47,21 +44,21 @@ def _answers(
         "argilla v2 flat": _flat,
         "argilla v1 rows": _responses,
         "argilla v1 text classification": _old,
-    }[dialect]
-    for where, key, record, _ in records:
+    }[export.dialect]
+    for where, key, record, _ in export.records:
         inside = [object_in(record, n, where) for n in ("fields", "metadata")]
-        name = _item(record, inside, item, key, where)
+        name = _item(record, inside, export.item, key, where)
         if record.get("suggestions") or record.get("prediction"):
-            left_out["records with suggestions by models"] += 1
+            export.left_out["records with suggestions by models"] += 1
         none = True
         for question, by, status, value in read(record, where):
             none, user = False, person(by, where)
             if status not in (None, "submitted"):
-                left_out[f"responses with status {status!s:.20}"] += 1
+                export.left_out[f"responses with status {status!s:.20}"] += 1
             elif value is not None:
                 labels, several, kind = _value(value, where, question)
                 yield Answer((where, user), question, name, user, labels, None, several, kind)
-        left_out["records without responses"] += none
+        export.left_out["records without responses"] += none
 
 
 READER = Reader(

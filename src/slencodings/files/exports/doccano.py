@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import as_object, identity, list_in, person
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Name, Object, shown
 
 TEXTS = ("text", "data", "filename", "image")
 LABELS = ("label", "labels", "cats")
@@ -37,14 +36,13 @@ def _is_old(given: Json) -> bool:
     return isinstance(first, dict) and {"user", "label"} <= first.keys()
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """An annotator is known by the file, where there are several."""
-    for where, _, record, part in records:
+    item = export.item or "id"
+    for where, _, record, part in export.records:
         hint = "Export it again, or name a field that tells documents apart: item=FIELD."
-        name = identity(record.get(item or "id"), item or "id", where, hint)
-        if dialect == "doccano annotations":
+        name = identity(record.get(item), item, where, hint)
+        if export.dialect == "doccano annotations":
             yield from _old(record, name, where)
             continue
         # A project that is worked on together is written to all.jsonl, without names.
@@ -67,7 +65,7 @@ def _answers(
         elif given:
             yield Answer(where, question, name, who, chosen(given, where, question), None, None)
         else:
-            left_out["documents without labels"] += 1
+            export.left_out["documents without labels"] += 1
 
 
 READER = Reader(

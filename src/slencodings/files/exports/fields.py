@@ -18,6 +18,11 @@ def is_nothing(value: object) -> bool:
     return value is None or value == "" or (isinstance(value, float) and value != value)
 
 
+def first(*values: Json) -> Json:
+    """The first value that there is; None if there is none."""
+    return next((value for value in values if not is_nothing(value)), None)
+
+
 def as_object(value: Json, what: str, where: str, hint: str = "") -> Object:
     """What must be an object."""
     if not isinstance(value, dict):

@@ -7,12 +7,11 @@ an item. A form with a row for each person and item is a long table, and needs n
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import is_nothing, person
-from slencodings.files.exports.record import Object, Record
+from slencodings.files.exports.record import Exported, Object
 from slencodings.tables.roles import find_columns
 
 GRID = re.compile(r"(.*\S) \[(.+)\]")
@@ -37,13 +36,12 @@ def _dialect(record: Object) -> str | None:
     return "google-forms, a grid" if grid > 1 and TIMESTAMPS & record.keys() else None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
-    for n, (where, _, row, _) in enumerate(records, 1):
-        if item is not None:
+def _answers(export: Exported) -> Iterator[Answer]:
+    for n, (where, _, row, _) in enumerate(export.records, 1):
+        if export.item is not None:
             raise ValueError(
-                f"{where}: the items of a form are its columns; item={item!r} came. Leave it out."
+                f"{where}: the items of a form are its columns; item={export.item!r} came. "
+                "Leave it out."
             )
         column = find_columns(list(row)).get("annotator")
         named = person(row.get(column), where) if column else None
@@ -54,7 +52,7 @@ def _answers(
                 continue
             question, about = grid[name].groups() if grid else ("answer", name)
             if is_nothing(value):
-                left_out["empty cells"] += 1
+                export.left_out["empty cells"] += 1
                 continue
             yield Answer((n, about), question, about, who, chosen(value, where, name))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader
-from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, object_in
+from slencodings.files.exports.fields import as_object, first, identity, list_in, object_in
 from slencodings.files.exports.judges import FAILED, as_label
-from slencodings.files.exports.record import Json, Name, Object, Record
+from slencodings.files.exports.record import Exported, Name, Object
 
 # What its graders give for no answer.
 NO_ANSWER = "N"
@@ -22,32 +21,28 @@ def _dialect(record: Object) -> str | None:
     return None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """A scorer is a question, and the model that graded is the annotator."""
-    for where, _, record, _ in records:
+    for where, _, record, _ in export.records:
         if "samples" in record:
             spec = object_in(record, "eval", where)
             for n, sample in enumerate(list_in(record, "samples", where), 1):
                 at = f"{where}, sample {n}"
-                yield from _sample(as_object(sample, "a sample", at), at, spec, left_out, item)
+                yield from _sample(as_object(sample, "a sample", at), at, spec, export)
         elif "scores" in record:
-            yield from _sample(record, where, {}, left_out, item)
+            yield from _sample(record, where, {}, export)
 
 
-def _sample(
-    sample: Object, where: str, spec: Object, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
-    name = identity(sample.get(item or "id"), item or "id", where)
+def _sample(sample: Object, where: str, spec: Object, export: Exported) -> Iterator[Answer]:
+    name = identity(sample.get(export.item or "id"), export.item or "id", where)
     output = object_in(sample, "output", where)
     for scorer, given in object_in(sample, "scores", where).items():
         score = as_object(given, f"the score {scorer!r}", where)
         label = _label(score, where)
         graded = object_in(score, "metadata", where)
-        judge = _first(graded.get("model"), output.get("model"), spec.get("model"), scorer)
+        judge = first(graded.get("model"), output.get("model"), spec.get("model"), scorer)
         who, failed = identity(judge, "a model", where), bool(label is None or sample.get("error"))
-        left_out[FAILED] += failed
+        export.left_out[FAILED] += failed
         given = () if label is None or failed else (label,)
         yield Answer((where, scorer), scorer, name, who, given, failed=failed)
 
@@ -59,10 +54,6 @@ def _label(score: Object, where: str) -> Name | None:
         return None
     value = score.get("value")
     return None if isinstance(value, dict | list) else as_label(value, where)
-
-
-def _first(*values: Json) -> Json:
-    return next((value for value in values if not is_nothing(value)), None)
 
 
 READER = Reader(

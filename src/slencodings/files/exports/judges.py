@@ -6,13 +6,12 @@ What readers of judges share stands here too: scores to labels, and confidence t
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 from slencodings.files.exports.answers import BY_TOKENS, Answer, Reader
-from slencodings.files.exports.fields import identity, is_nothing
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.fields import first, identity, is_nothing
+from slencodings.files.exports.record import Exported, Json, Name, Object, shown
 
 ANSWERS = ("answer", "verdict", "score")
 # What the tokens of an answer tell of confidence.
@@ -26,17 +25,16 @@ def _dialect(record: Object) -> str | None:
     return "judges jsonl" if named and any(name in record for name in ANSWERS) else None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """A judge is an annotator; what has no answer, or says that it failed, is no vote."""
-    for where, _, record, _ in records:
-        name = identity(record.get(item or "item"), item or "item", where)
+    item = export.item or "item"
+    for where, _, record, _ in export.records:
+        name = identity(record.get(item), item, where)
         judge = identity(record.get("judge"), "judge", where)
-        given = next((record[n] for n in ANSWERS if not is_nothing(record.get(n))), None)
+        given = first(*map(record.get, ANSWERS))
         label = as_label(given, where)
         if label is None or record.get("error") or record.get("refusal"):
-            left_out[FAILED] += 1
+            export.left_out[FAILED] += 1
             yield Answer(where, "answer", name, judge, (), failed=True)
             continue
         yield Answer(where, "answer", name, judge, (label,))
@@ -70,7 +68,7 @@ def sureness(record: Object, where: str, item: Name, judge: Name) -> Iterator[An
                 "Map words to numbers first."
             )
         yield Answer(where, "confidence", item, judge, (stated,), kind="confidence")
-    tokens = next((record[n] for n in LOGARITHMS if not is_nothing(record.get(n))), None)
+    tokens = first(*map(record.get, LOGARITHMS))
     if tokens is not None:
         told = (probability(tokens, where),)
         # It is read if it is asked for: what models say and what their tokens tell differ.

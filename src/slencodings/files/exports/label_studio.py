@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import as_object, identity, list_in, moment, object_in, person
 from slencodings.files.exports.memory import as_python
-from slencodings.files.exports.record import Json, Name, Object, Record
+from slencodings.files.exports.record import Exported, Json, Name, Object
 from slencodings.opinion import Opinion
 
 # Where each kind of control keeps its answer; all others mark regions.
@@ -36,18 +35,15 @@ def _dialect(record: Object) -> str | None:
     return None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
-    if dialect == "label-studio json":
-        return _tasks(records, left_out, item)
-    return _flat(records, left_out, item)
+def _answers(export: Exported) -> Iterator[Answer]:
+    return _tasks(export) if export.dialect == "label-studio json" else _flat(export)
 
 
 READER = Reader([{"data", "annotations"}, {"data", "completions"}, FLAT], _dialect, _answers)
 
 
-def _tasks(records: Iterable[Record], left_out: Counter[str], item: str | None) -> Iterator[Answer]:
+def _tasks(export: Exported) -> Iterator[Answer]:
+    records, _, item, left_out = export
     projects: dict[str | int, str] = {}
     seen: dict[object, str] = {}
     for where, _, task, _ in records:
@@ -132,8 +128,9 @@ def _path(steps: Json) -> Json:
     return " / ".join(map(str, steps)) if isinstance(steps, list) else steps
 
 
-def _flat(records: Iterable[Record], left_out: Counter[str], item: str | None) -> Iterator[Answer]:
+def _flat(export: Exported) -> Iterator[Answer]:
     """One record an annotation: the data and the answers side by side."""
+    records, _, item, left_out = export
     seen: dict[str, str] = {}
     for where, _, row, _ in records:
         number = str(row.get("annotation_id"))

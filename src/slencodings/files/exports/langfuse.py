@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer
-from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, moment
+from slencodings.files.exports.fields import as_object, first, identity, is_nothing, list_in, moment
 from slencodings.files.exports.judges import FAILED, as_label, sureness
-from slencodings.files.exports.record import Json, Name, Object, Record
+from slencodings.files.exports.record import Exported, Json, Name, Object
 
 # What a score is of, the most particular first; and how the web page names columns in its CSV.
 SUBJECTS = ("observationId", "traceId", "sessionId", "datasetRunId")
@@ -34,33 +33,28 @@ def _dialect(record: Object) -> str | None:
     return "langfuse scores" if subject and all(name in row for name in MARKS) else None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """The name of a score is a question; who gave it is a person, or the evaluator."""
-    for where, _, record, _ in records:
+    for where, _, record, _ in export.records:
         page = list_in(record, "data", where) if "data" in record else [record]
         for n, score in enumerate(page, 1):
             at = f"{where}, score {n}" if "data" in record else where
-            yield from _score(_flat(as_object(score, "a score", at)), at, left_out, item)
+            yield from _score(_flat(as_object(score, "a score", at)), at, export)
 
 
-def _score(row: Object, where: str, left_out: Counter[str], item: str | None) -> Iterator[Answer]:
+def _score(row: Object, where: str, export: Exported) -> Iterator[Answer]:
     subject = row.get("subject")
     of = subject.get("id") if isinstance(subject, dict) else None
-    named = (
-        row.get(item)
-        if item
-        else next((row[n] for n in SUBJECTS if not is_nothing(row.get(n))), of)
-    )
-    name = identity(named, item or "a trace", where)
+    found = first(*map(row.get, SUBJECTS))
+    named = row.get(export.item) if export.item else of if found is None else found
+    name = identity(named, export.item or "a trace", where)
     question = str(row.get("name"))
     if str(row.get("dataType")).upper() in ("TEXT", "CORRECTION"):
         yield Answer(where, question, name, None, (), kind="free text")
         return
     label = as_label(_value(row), where)
     if label is None:
-        left_out[FAILED] += 1
+        export.left_out[FAILED] += 1
         yield Answer(where, question, name, None, (), failed=True)
         return
     metadata = row.get("metadata")
@@ -85,7 +79,7 @@ def _judge(row: Object, metadata: Object, question: str, where: str) -> Name:
     person = row.get("authorUserId")
     if not is_nothing(person):
         return identity(person, "authorUserId", where)
-    model = next((metadata[n] for n in ("model", "judge") if not is_nothing(metadata.get(n))), None)
+    model = first(metadata.get("model"), metadata.get("judge"))
     source = str(row.get("source")).lower()
     return identity(model, "a model", where) if model is not None else f"{source}:{question}"
 

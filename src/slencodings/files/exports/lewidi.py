@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
 from slencodings.files.exports.fields import identity
-from slencodings.files.exports.record import Json, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Object, Record, shown
 
 MARKS = {"annotation task", "annotations", "annotators"}
 
@@ -18,20 +17,19 @@ def _dialect(record: Object) -> str | None:
     return "lewidi 2025" if isinstance(record["annotations"], dict) else "lewidi 2023"
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """A task is a question."""
-    if item is not None:
+    if export.item is not None:
         raise ValueError(
-            f"items of LeWiDi are known by their key alone; {item!r} came for `item`. Leave it out."
+            f"items of LeWiDi are known by their key alone; {export.item!r} came for "
+            "`item`. Leave it out."
         )
     # Every label of a file must be known before it can be told whether all are numbers.
-    found = [answer for record in records for answer in _annotations(record)]
+    found = [answer for record in export.records for answer in _annotations(record)]
     numbers = all(isinstance(as_integer(x), int) for answer in found for x in answer.labels)
     for answer in found:
         if not answer.labels:
-            left_out["annotations without a label"] += 1
+            export.left_out["annotations without a label"] += 1
         elif numbers:
             yield answer._replace(labels=tuple(map(as_integer, answer.labels)))
         else:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, person
-from slencodings.files.exports.record import Object, Record, shown
+from slencodings.files.exports.record import Exported, Object, shown
 from slencodings.files.exports.tables import item_column
 from slencodings.tables.roles import listed
 
@@ -27,11 +26,9 @@ def _dialect(record: Object) -> str | None:
     return "rows with lists" if both else None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """One element for each annotator."""
-    for where, _, row, _ in records:
+    for where, _, row, _ in export.records:
         people, question = _columns_of_lists(row)
         who, labels = row.get(people), row.get(question)
         if not isinstance(who, list) or not isinstance(labels, list) or len(who) != len(labels):
@@ -39,7 +36,7 @@ def _answers(
                 f"{where}: {people!r} and {question!r} must be equally long lists; {shown(who)} "
                 f"and {shown(labels)} came."
             )
-        column = item or item_column(list(row))
+        column = export.item or item_column(list(row))
         hint = f"The columns are {listed(list(row))}: item=COLUMN."
         name = identity(row.get(column or ""), repr(column or "an id"), where, hint)
         for n, (annotator, label) in enumerate(zip(who, labels, strict=True)):
@@ -49,7 +46,7 @@ def _answers(
                 by = person(annotator, where)
                 yield Answer((where, n), question, name, by, found, None, several)
             else:
-                left_out["annotations without a label"] += 1
+                export.left_out["annotations without a label"] += 1
 
 
 READER = Reader([{who, label} for who in ANNOTATORS for label in LABELS], _dialect, _answers)

@@ -95,7 +95,8 @@ def dialect_of(value: Object) -> Dialect | None:
     inside = (v[0] for v in value.values() if isinstance(v, list) and v)
     nested = {f"[].{name}" for first in inside if isinstance(first, dict) for name in first}
     for tool in _marked((*value, *nested)):
-        if found := READERS[tool].dialect(value):
+        known = READERS[tool].dialect
+        if found := known if isinstance(known, str) else known(value):
             return Dialect(tool, found)
     return None
 

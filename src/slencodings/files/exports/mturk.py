@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, is_nothing, person
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Name, Object, shown
 from slencodings.tables.roles import listed
 
 MARKS = {"HITId", "WorkerId", "Answer.*"}
@@ -25,29 +24,23 @@ class _Given(NamedTuple):
     several: bool | None = False
 
 
-def _dialect(record: Object) -> str | None:
-    return "mturk batch csv"  # Its marks tell all.
-
-
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """Those that the requester did not reject."""
-    for where, _, row, _ in records:
+    for where, _, row, _ in export.records:
         if str(row.get("AssignmentStatus")).lower() == "rejected":
-            left_out["rejected assignments"] += 1
+            export.left_out["rejected assignments"] += 1
             continue
-        name, who = item_in(row, item or "HITId", where), person(row.get("WorkerId"), where)
+        name, who = item_in(row, export.item or "HITId", where), person(row.get("WorkerId"), where)
         answered = False
         for question, value, options, several in _given(row, where):
             labels = chosen(value, where, question)
             if labels or options:
                 answered = True
                 yield Answer(where, question, name, who, labels, options, several)
-        left_out["assignments without answers"] += not answered
+        export.left_out["assignments without answers"] += not answered
 
 
-READER = Reader([MARKS], _dialect, _answers)
+READER = Reader([MARKS], "mturk batch csv", _answers)
 
 
 def item_in(row: Object, name: str, where: str) -> Name:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer
-from slencodings.files.exports.fields import as_object, identity, is_nothing, list_in, object_in
+from slencodings.files.exports.fields import as_object, first, identity, list_in, object_in
 from slencodings.files.exports.judges import FAILED, as_label, sureness
-from slencodings.files.exports.record import Name, Object, Record
+from slencodings.files.exports.record import Exported, Name, Object
 
 # What is annotated, the most particular first; tables of the client begin with the last.
 SUBJECTS = ("span_id", "trace_id", "session_id", "context.span_id")
@@ -35,30 +34,25 @@ def _dialect(record: Object) -> str | None:
     return "phoenix annotations" if any(name in row for name in SUBJECTS) else None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """The name of an annotation is a question; a judge is known by its identifier or model."""
-    for where, _, record, _ in records:
+    for where, _, record, _ in export.records:
         for n, row in enumerate(_annotations_in(record, where), 1):
             at = f"{where}, annotation {n}" if "data" in record else where
-            yield from _annotation(row, at, left_out, item)
+            yield from _annotation(row, at, export)
 
 
-def _annotation(
-    row: Object, where: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
-    subject = next((row[n] for n in SUBJECTS if not is_nothing(row.get(n))), None)
-    name = identity(row.get(item) if item else subject, item or "span_id", where)
+def _annotation(row: Object, where: str, export: Exported) -> Iterator[Answer]:
+    named = row.get(export.item) if export.item else first(*map(row.get, SUBJECTS))
+    name = identity(named, export.item or "span_id", where)
     nested = object_in(row, "result", where)
     result = nested or {
         key.removeprefix(PREFIX): value for key, value in row.items() if key.startswith(PREFIX)
     }
-    given = result.get("label")
-    label = as_label(as_integer(result.get("score")) if is_nothing(given) else given, where)
+    label = as_label(first(result.get("label"), as_integer(result.get("score"))), where)
     question = str(_question(row))
     if label is None:
-        left_out[FAILED] += 1
+        export.left_out[FAILED] += 1
         yield Answer(where, question, name, None, (), failed=True)
         return
     metadata = row.get("metadata")
@@ -70,13 +64,8 @@ def _annotation(
 
 def _judge(row: Object, metadata: Object, question: str, where: str) -> Name:
     """A person by id; a model by what it is called; else by kind and question."""
-    known = (
-        row.get("user_id"),
-        metadata.get("model"),
-        metadata.get("judge"),
-        row.get("identifier"),
-    )
-    found = next((x for x in known if not is_nothing(x)), None)
+    model = first(metadata.get("model"), metadata.get("judge"))
+    found = first(row.get("user_id"), model, row.get("identifier"))
     kind = str(row.get("annotator_kind")).lower()
     return f"{kind}:{question}" if found is None else identity(found, "an annotator", where)
 

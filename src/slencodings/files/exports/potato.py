@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from slencodings.files.exports.answers import Answer, Reader, as_integer, chosen
 from slencodings.files.exports.fields import identity, is_nothing, object_in, person
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Name, Object, Record, shown
 from slencodings.tables.roles import find_columns
 
 STATE = "instance_id_to_label_to_value"
@@ -44,26 +43,25 @@ def _dialect(record: Object) -> str | None:
     return None
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """A schema is a question."""
-    if item is not None:
+    if export.item is not None:
         raise ValueError(
-            f"Potato keeps nothing of an item but its id; {item!r} came for `item`. Leave it out."
+            f"Potato keeps nothing of an item but its id; {export.item!r} came for `item`. "
+            "Leave it out."
         )
     read = {
         "potato annotated_instances": _instances,
         "potato user_state": _state,
         "potato jsonl": _jsonl,
-    }.get(dialect, _row_of_table)
-    given = [g for record in records for g in read(record)]
+    }.get(export.dialect, _row_of_table)
+    given = [g for record in export.records for g in read(record)]
     # A schema of one name with many values (a slider, a menu) is answered by its values.
     names: dict[str, set[str]] = {}
     marks: dict[str, bool] = {}
     for g in given:
         names.setdefault(g.schema, set()).update(g.values)
-        only = all(_is_mark(name, value) for name, value in g.values.items())
+        only = all(v in (*ON, *OFF, name) or is_nothing(v) for name, v in g.values.items())
         marks[g.schema] = marks.get(g.schema, True) and only
     for g in given:
         by_value = len(names[g.schema]) == 1 and not marks[g.schema]
@@ -80,7 +78,7 @@ def _answers(
             several = False if by_value else None
             yield Answer(g.annotation, g.schema, g.item, g.annotator, labels, None, several, kind)
         else:
-            left_out["unanswered questions"] += 1
+            export.left_out["unanswered questions"] += 1
 
 
 READER = Reader(
@@ -96,10 +94,6 @@ READER = Reader(
 )
 
 
-def _is_mark(name: str, value: Json) -> bool:
-    return value in ON or value in OFF or value == name or is_nothing(value)
-
-
 def _schemas(labels: Object) -> Iterator[tuple[str, Object]]:
     for schema, given in labels.items():
         inside = given.get("labels") if isinstance(given, dict) else None
@@ -112,24 +106,24 @@ def _schemas(labels: Object) -> Iterator[tuple[str, Object]]:
 def _instances(record: Record) -> Iterator[_Given]:
     where, _, row, part = record
     who, name = part.folder or None, identity(row.get("id"), "id", where)
-    for schema, values in _schemas(object_in(row, "label_annotations", where)):
-        yield _Given(where, name, who, schema, values, where)
-    for schema in _spans(object_in(row, "span_annotations", where)):
-        yield _Given(where, name, who, schema, {"_spans": True}, where)
-
-
-def _spans(given: Object) -> list[str]:
-    return [schema for schema, spans in given.items() if spans]
+    return _labels_and_spans(record, name, who, "label_annotations", "span_annotations")
 
 
 def _jsonl(record: Record) -> Iterator[_Given]:
     where, _, row, _ = record
     name = identity(row.get("instance_id"), "instance_id", where)
-    who = person(row.get("user_id"), where)
-    for schema, values in _schemas(object_in(row, "labels", where)):
+    return _labels_and_spans(record, name, person(row.get("user_id"), where), "labels", "spans")
+
+
+def _labels_and_spans(
+    record: Record, name: Name, who: Name | None, labels: str, spans: str
+) -> Iterator[_Given]:
+    where, _, row, _ = record
+    for schema, values in _schemas(object_in(row, labels, where)):
         yield _Given(where, name, who, schema, values, where)
-    for schema in _spans(object_in(row, "spans", where)):
-        yield _Given(where, name, who, schema, {"_spans": True}, where)
+    for schema, marked in object_in(row, spans, where).items():
+        if marked:
+            yield _Given(where, name, who, schema, {"_spans": True}, where)
 
 
 def _state(record: Record) -> Iterator[_Given]:

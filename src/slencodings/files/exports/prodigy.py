@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import identity, list_in, moment, object_in, person
-from slencodings.files.exports.record import Json, Name, Object, Record, shown
+from slencodings.files.exports.record import Exported, Json, Name, shown
 
 MARKS = {"_input_hash", "answer"}
 
 
-def _dialect(record: Object) -> str | None:
-    return "prodigy jsonl" if record.keys() >= MARKS else None
-
-
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """Options that were chosen, or a label that was accepted or not."""
-    for where, _, task, _ in records:
+    item = export.item
+    for where, _, task, _ in export.records:
         meta = object_in(task, "meta", where)
         found = [task.get("_input_hash")] if item is None else [p.get(item) for p in (task, meta)]
         hint = "Export with db-out, or name a field that tells tasks apart: item=FIELD."
@@ -29,10 +23,10 @@ def _answers(
         who = person(task.get("_annotator_id") or task.get("_session_id"), where)
         answer, time = task.get("answer"), moment(task.get("_timestamp"))
         if answer not in ("accept", "reject"):
-            left_out[f"answers {shown(answer)}"] += 1
+            export.left_out[f"answers {shown(answer)}"] += 1
         elif "options" in task or "accept" in task:
             if answer == "reject":
-                left_out["rejected tasks with options"] += 1
+                export.left_out["rejected tasks with options"] += 1
                 continue
             options = tuple(_option(o, where) for o in list_in(task, "options", where))
             style = object_in(task, "config", where).get("choice_style")
@@ -48,7 +42,7 @@ def _answers(
             yield Answer(where, question, name, who, (), kind=kind)
 
 
-READER = Reader([MARKS], _dialect, _answers)
+READER = Reader([MARKS], "prodigy jsonl", _answers)
 
 
 def _option(option: Json, where: str) -> Name:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias
 
@@ -30,6 +31,22 @@ class Record(NamedTuple):
     key: str | None
     value: Object
     part: Part
+
+
+class Exported(NamedTuple):
+    """The records of a tool, and what is asked of them.
+
+    Attributes
+    ----------
+    dialect : the tool and dialect in words, such as "argilla v2"
+    item : the field that names the item, if one was asked for
+    left_out : how many of what are left out, which whoever reads the records counts
+    """
+
+    records: Iterable[Record]
+    dialect: str
+    item: str | None
+    left_out: Counter[str]
 
 
 def shown(value: object) -> str:

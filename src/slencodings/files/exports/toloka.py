@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
 from slencodings.files.exports.fields import is_nothing, moment, person
 from slencodings.files.exports.mturk import item_in
-from slencodings.files.exports.record import Object, Record
+from slencodings.files.exports.record import Exported, Object
 
 # The old name of workers, which is found nowhere else; newer tables are plain long ones.
 CROWD_KIT = {"task", "performer", "label"}
@@ -19,20 +18,18 @@ def _dialect(record: Object) -> str | None:
     return "toloka assignments" if assignments else "toloka crowd-kit"
 
 
-def _answers(
-    records: Iterable[Record], dialect: str, left_out: Counter[str], item: str | None
-) -> Iterator[Answer]:
+def _answers(export: Exported) -> Iterator[Answer]:
     """Those that the requester did not reject."""
-    for where, _, row, _ in records:
-        if dialect == "toloka crowd-kit":
+    for where, _, row, _ in export.records:
+        if export.dialect == "toloka crowd-kit":
             who = person(row.get("worker", row.get("performer")), where)
             labels = chosen(row.get("label"), where, "label")
-            yield Answer(where, "label", item_in(row, item or "task", where), who, labels)
+            yield Answer(where, "label", item_in(row, export.item or "task", where), who, labels)
             continue
         if str(row.get("ASSIGNMENT:status")).lower() == "rejected":
-            left_out["rejected assignments"] += 1
+            export.left_out["rejected assignments"] += 1
             continue
-        name = item_in(row, item or _usual_item(row), where)
+        name = item_in(row, export.item or _usual_item(row), where)
         who = person(row.get("ASSIGNMENT:worker_id"), where)
         time = moment(row.get("ASSIGNMENT:submitted"))
         answered = False
@@ -41,7 +38,7 @@ def _answers(
             if question != column and (labels := chosen(value, where, question)):
                 answered = True
                 yield Answer(where, question, name, who, labels, time=time)
-        left_out["assignments without answers"] += not answered
+        export.left_out["assignments without answers"] += not answered
 
 
 READER = Reader(
