@@ -26,7 +26,13 @@ def start(
     # A scratch folder of its own shows what is left behind.
     (cwd / "scratch").mkdir(exist_ok=True)
     environment = os.environ | {"TMPDIR": str(cwd / "scratch")}
-    return subprocess.Popen(command, cwd=cwd, env=environment, **how)
+    # A shell lets what it runs in the background ignore Ctrl-C, and so all that this runs.
+    heard = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(command, cwd=cwd, env=environment, **how)
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def crowd_of(path: Path, items: int) -> Path:
