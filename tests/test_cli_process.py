@@ -83,7 +83,7 @@ def test_a_stop_in_the_middle_changes_nothing_and_leaves_nothing(
         wait_for_new_file(tmp_path)
     run.send_signal(stop)
     out, err = run.communicate()
-    assert (run.returncode, out) == (code, "")
+    assert (run.returncode, out) == (code, ""), err
     assert err.endswith(message)
     assert "Traceback" not in err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.csv", "scratch"]

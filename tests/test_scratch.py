@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -239,3 +240,22 @@ for i in range(150):
     assert [run.wait() for run in runs] == [0] * 4
     assert names(tmp_path) == {"out"}
     assert (tmp_path / "out").read_text() == "149" * 100
+
+
+def test_ctrl_c_is_heard_while_the_main_thread_waits_for_an_answer():
+    query = "SELECT count(*) FROM range(100000000) AS a, range(2) AS b WHERE hash(a, b) = 0"
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    stop = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+    stop.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), workspace() as (connection, folder):
+            connection.sql(query).fetchall()
+    finally:
+        stop.cancel()
+        signal.signal(signal.SIGINT, heard)
+    assert not folder.exists()
+
+
+def test_other_errors_come_out_of_a_workspace_as_they_are():
+    with pytest.raises(RuntimeError, match="another"), workspace():
+        raise RuntimeError("another")

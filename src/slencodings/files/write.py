@@ -188,7 +188,13 @@ def workspace(memory: str | None = None) -> Generator[tuple[duckdb.DuckDBPyConne
             # Without a bar DuckDB does not say how far it is; we draw our own.
             connection.execute("SET enable_progress_bar = true")
             connection.execute("SET enable_progress_bar_print = false")
-            yield connection, folder
+            try:
+                yield connection, folder
+            except RuntimeError as error:
+                # What DuckDB makes of Ctrl-C while the main thread waits for its answer.
+                if str(error) != "Query interrupted":
+                    raise
+                raise KeyboardInterrupt from error
 
 
 @contextmanager
