@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slencodings import Opinion, aggregate, check, datasets, from_table
 from slencodings.annotations import Annotations
 from slencodings.torch import SLEClassifier, learn_in_rounds
+from slencodings.torch.rounds import cross_fitted
 from slencodings.trust import learn_crowd, truth_with_source
 from slencodings.trust.source import as_sure_as_votes
 
@@ -239,10 +240,12 @@ def test_rounds_make_labels_right_that_single_votes_have_wrong():
     assert (found.target is None) == (found.chosen == 1)
 
 
-def tell_losses(monkeypatch, losses, *, believed=None):
+def tell_losses(monkeypatch, losses, *, believed=None, given=None):
     """Let rounds have these losses of votes, by networks as they are and as they are believed."""
     both = iter([each for pair in zip(losses, believed or losses, strict=True) for each in pair])
     monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(both))
+    said = iter(given or losses)
+    monkeypatch.setattr("slencodings.torch.rounds.word_losses", lambda *_: next(said))
 
 
 @pytest.mark.usefixtures("few_trials", "believed")
@@ -279,6 +282,42 @@ def test_a_round_that_dares_more_must_not_know_less(monkeypatch, sharpened, chos
     found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=2)
     assert found.losses == [2.0, 1.0]
     assert found.chosen == chosen
+
+
+@pytest.mark.usefixtures("few_trials", "believed")
+@pytest.mark.parametrize(("given", "chosen"), [(1.01, 1), (0.99, 2)])
+def test_a_round_that_says_worse_what_people_say_is_not_taken(monkeypatch, given, chosen):
+    X, y = rows(80)
+    says = [np.ones(4), np.full(4, given)]
+    tell_losses(monkeypatch, [np.full(4, 2.0), np.ones(4)], given=says)
+    found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=2)
+    assert found.chosen == chosen
+
+
+@pytest.mark.usefixtures("few_trials", "believed")
+def test_rounds_are_compared_by_what_people_are_then_told(monkeypatch):
+    X, y = rows(80)
+    crowd, heard, asked = crowd_of(y, per_item=3), list[np.ndarray](), list[np.ndarray]()
+
+    def word_losses(hidden, log_p):
+        heard.append(np.exp(log_p))
+        return np.full(4, 9.0 - len(heard))
+
+    def fitted(*job):
+        asked.append(cross_fitted(*job))
+        return asked[-1]
+
+    monkeypatch.setattr("slencodings.torch.rounds.word_losses", word_losses)
+    monkeypatch.setattr("slencodings.torch.rounds.cross_fitted", fitted)
+    monkeypatch.setattr(
+        "slencodings.torch.rounds.surely_lower", lambda *_, **how: how["standard_errors"] == 1
+    )
+    found = learn_in_rounds(quick(max_epochs=2), X, crowd, rounds=2)
+    assert found.chosen == 2
+    np.testing.assert_allclose(heard[0], asked[0])
+    # `found.said` has learned from all annotations, this from those that were shown.
+    np.testing.assert_allclose(heard[1], asked[1] @ found.said, atol=0.05)
+    assert np.max(np.abs(heard[1] - asked[1])) > 0.1
 
 
 @pytest.mark.usefixtures("few_trials")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from slencodings.aggregate.em import safe_log
 from slencodings.annotations import Annotations
 from slencodings.opinion import Floats, Opinion, smooth
 from slencodings.trust.source import (
@@ -22,10 +23,28 @@ from slencodings.trust.source import (
     surely_lower,
     truth_like,
     truth_with_source,
+    word_losses,
 )
 
 # The share of items whose votes choose the round.
 _HELD_OUT = 0.2
+
+
+class _Losses(NamedTuple):
+    """The log-loss of each held-out vote after a round.
+
+    Attributes
+    ----------
+    known : by what its annotator says where a label is true, which is what networks say, as they
+        are
+    believed : the same, if networks are believed as far as is best
+    given : by what `SLEClassifier` then says that people would say: the first network by itself,
+        later ones by `Rounds.said`
+    """
+
+    known: Floats
+    believed: Floats
+    given: Floats
 
 
 class Rounds(NamedTuple):
@@ -43,8 +62,8 @@ class Rounds(NamedTuple):
         rounds says what is true, p, and people would say p @ said; the first says that itself, and
         this is the identity
     losses : the log-loss of held-out votes after each round, by what its networks say is true
-    chosen : the last round, counted from 1, that predicts them better than the one before by more
-        than a standard error (as Breiman et al. 1984 choose trees)
+    chosen : the last round, counted from 1, that predicts them better than the one before; see
+        `learn_in_rounds`
     """
 
     target: Opinion | None
@@ -70,8 +89,10 @@ def learn_in_rounds(
     """Learn from annotations with networks that help to say what is true, at most so many rounds.
 
     It ends with the first round that does not predict held-out votes better than the one before by
-    more than a standard error, or that predicts them worse by more than two once the one before is
-    believed as far as is best. It costs a network for each fold and round.
+    more than a standard error (as Breiman et al. 1984 choose trees), that predicts them worse by
+    more than two once the one before is believed as far as is best, or that does not say better
+    than the one before what people say, whoever they are. It costs a network for each fold and
+    round.
 
     Parameters
     ----------
@@ -92,7 +113,7 @@ def learn_in_rounds(
     shown = annotations.rows(part[annotations.item] >= 0)
     hidden = annotations.rows(part[annotations.item] < 0)
     found: list[tuple[Floats, Sourced]] = []
-    losses: list[tuple[Floats, Floats]] = []  # as networks are, and as far as they are believed
+    losses: list[_Losses] = []
     target: Opinion | None = None
     for r in range(rounds):
 
@@ -109,7 +130,14 @@ def learn_in_rounds(
             # How far these can be believed cannot be asked of votes that they know of through the
             # networks before them. They have learned what is true, and are believed as they are.
             sourced = truth_like(found[-1][1], shown, source, worth=1.0)
-        losses.append((sourced.vote_losses(hidden, predicted), sourced.vote_losses(hidden)))
+        heard = predicted @ sourced.model.crowd if found else predicted
+        losses.append(
+            _Losses(
+                sourced.vote_losses(hidden, predicted),
+                sourced.vote_losses(hidden),
+                word_losses(hidden, safe_log(heard)),
+            )
+        )
         if r > 0 and not _better(*losses[-2:]):
             break
         found.append((source, sourced))
@@ -120,14 +148,15 @@ def learn_in_rounds(
     before = smooth(truths[0].truth, smoothing) if len(truths) > 1 else None
     predicted, last = found[-1][0], truths[-1]
     said = np.eye(len(annotations.labels)) if before is None else last.model.crowd
-    means = [float(np.mean(each)) for each, _ in losses]
+    means = [float(np.mean(each.known)) for each in losses]
     return Rounds(before, last.truth, predicted, last.worth, said, means, len(found))
 
 
-def _better(before: tuple[Floats, Floats], now: tuple[Floats, Floats]) -> bool:
-    """Whether a round predicts votes better as it is, and no worse as far as it is believed."""
-    worse = surely_lower(before[1], now[1], standard_errors=2)
-    return surely_lower(now[0], before[0], standard_errors=1) and not worse
+def _better(before: _Losses, now: _Losses) -> bool:
+    """Whether a round knows more than the one before, and says no worse what people will say."""
+    surer = surely_lower(now.known, before.known, standard_errors=1)
+    worse = surely_lower(before.believed, now.believed, standard_errors=2)
+    return surer and not worse and bool(np.mean(now.given) < np.mean(before.given))
 
 
 def _again(

@@ -128,8 +128,8 @@ def as_sure_as_votes(annotations: Annotations, p: Floats) -> Floats:
 
     Of a source that is too sure, people would seem to err wherever it does.
     """
-    as_it_is = _word_losses(annotations, np.log(p))
-    each = {t: _word_losses(annotations, _powered(p, t)) for t in _FLATTER}
+    as_it_is = word_losses(annotations, np.log(p))
+    each = {t: word_losses(annotations, _powered(p, t)) for t in _FLATTER}
     surely = [t for t in _FLATTER if surely_lower(each[t], as_it_is, standard_errors=2)]
     return np.exp(_powered(p, min(surely, key=lambda t: np.mean(each[t])))) if surely else p
 
@@ -239,7 +239,7 @@ class _Trials(NamedTuple):
         """If people only say what is true: with the source as it is, if that surely helps."""
         a, tried = self.annotations, list[_Trial]()
         for worth in (0.0, 1.0):
-            each = _word_losses(a, np.log(_by_source(a, _log_ratio(self.p, worth))))
+            each = word_losses(a, np.log(_by_source(a, _log_ratio(self.p, worth))))
             tried.append(_Trial(float(np.mean(each)), worth, 0, 0, each))
         without, told = tried
         return told if surely_lower(told.each, without.each, standard_errors=2) else without
@@ -251,8 +251,8 @@ def surely_lower(losses: Floats, before: Floats, *, standard_errors: float) -> b
     return bool(np.mean(gain) > standard_errors * np.std(gain) / np.sqrt(max(len(gain), 1)))
 
 
-def _word_losses(a: Annotations, log_p: Floats) -> Floats:
-    """The log-loss of each vote where people say what is true of an item, log p (N, K)."""
+def word_losses(a: Annotations, log_p: Floats) -> Floats:
+    """The log-loss of each vote where log p (N, K) is what people say of items."""
     log_p = log_p[a.item]
     return -(np.sum(a.y * log_p, axis=1) if a.soft else log_p[np.arange(len(a.y)), a.y])
 
