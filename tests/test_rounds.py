@@ -15,6 +15,7 @@ from slencodings.annotations import Annotations
 from slencodings.torch import SLEClassifier, learn_in_rounds
 from slencodings.torch.rounds import cross_fitted
 from slencodings.trust import learn_crowd, truth_with_source
+from slencodings.trust import source as from_outside
 from slencodings.trust.source import as_sure_as_votes
 
 __all__ = ["one_thread"]
@@ -39,6 +40,7 @@ def few_trials():
 def believed(monkeypatch):
     """A first network is believed, whatever it says."""
     monkeypatch.setattr("slencodings.trust.source.surely_lower", lambda *_, **__: True)
+    monkeypatch.setattr("slencodings.torch.rounds._borne_out", lambda *_: True)
 
 
 def one_vote_each(N=300, K=3, M=6, right=0.6, seed=0):
@@ -292,6 +294,30 @@ def test_a_round_that_says_worse_what_people_say_is_not_taken(monkeypatch, given
     tell_losses(monkeypatch, [np.full(4, 2.0), np.ones(4)], given=says)
     found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=2)
     assert found.chosen == chosen
+
+
+@pytest.mark.usefixtures("few_trials")
+@pytest.mark.parametrize("told", [True, False])
+def test_networks_that_are_believed_by_chance_need_held_out_votes_too(monkeypatch, told):
+    y = np.random.default_rng(0).integers(0, 3, 120)
+    X = 4 * np.eye(3, 4)[y] if told else np.random.default_rng(1).normal(size=(120, 4))
+    crowd, surely_lower = crowd_of(y, per_item=2), from_outside.surely_lower
+
+    def by_chance(annotations, also, *, rng):
+        """Whatever says anything is believed."""
+        says = bool(np.ptp(also) > 0)
+        monkeypatch.setattr(from_outside, "surely_lower", lambda *_, **__: says)
+        found = truth_with_source(annotations, also, rng=rng)
+        monkeypatch.setattr(from_outside, "surely_lower", surely_lower)
+        return found
+
+    monkeypatch.setattr("slencodings.torch.rounds.truth_with_source", by_chance)
+    found = learn_in_rounds(small(), X, crowd, rounds=1)
+    assert (found.worth > 0) == told
+    if not told:
+        np.testing.assert_array_equal(found.predicted, np.full((120, 3), 1 / 3))
+        alone = learn_crowd(crowd).truth(crowd).probability
+        np.testing.assert_allclose(found.truth.probability, alone, atol=0.1)
 
 
 @pytest.mark.usefixtures("few_trials", "believed")

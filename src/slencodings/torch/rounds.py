@@ -56,7 +56,7 @@ class Rounds(NamedTuple):
         which learns from the annotations as they are
     truth : Opinion (N,), what is true of the items by people and the networks of that round
     predicted : array (N, K), what those networks say of items that they have not seen; of the first
-        round no surer than votes bear out
+        round no surer than votes bear out, and nothing if held-out votes do not bear it out
     worth : how far they are believed, see `trust.truth_with_source`
     said : array (K, K), what people say (column) where a label is true (row). A network of later
         rounds says what is true, p, and people would say p @ said; the first says that itself, and
@@ -126,6 +126,10 @@ def learn_in_rounds(
             # These have learned what people say, and few items make networks too sure of that.
             source = as_sure_as_votes(shown, predicted)
             sourced = truth_with_source(shown, source, rng=rng)
+            if sourced.fused and not _borne_out(sourced, hidden):
+                # By chance votes were predicted better with them, where that was tried.
+                source = np.full(source.shape, 1 / len(annotations.labels))
+                sourced = truth_with_source(shown, source, rng=rng)
         else:
             # How far these can be believed cannot be asked of votes that they know of through the
             # networks before them. They have learned what is true, and are believed as they are.
@@ -150,6 +154,12 @@ def learn_in_rounds(
     said = np.eye(len(annotations.labels)) if before is None else last.model.crowd
     means = [float(np.mean(each.known)) for each in losses]
     return Rounds(before, last.truth, predicted, last.worth, said, means, len(found))
+
+
+def _borne_out(sourced: Sourced, hidden: Annotations) -> bool:
+    """Whether held-out votes are predicted better, too, if networks are believed."""
+    without = sourced.vote_losses(hidden, np.ones(sourced.log_source.shape))
+    return surely_lower(sourced.vote_losses(hidden), without, standard_errors=1)
 
 
 def _better(before: _Losses, now: _Losses) -> bool:
