@@ -8,12 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from slencodings.cli import encode_options as e
-from slencodings.cli import options as o
+from slencodings.choices import (
+    CrowdReading,
+    CsvStyle,
+    Engine,
+    FileForm,
+    Missing,
+    Operator,
+    TableFormat,
+)
 from slencodings.cli.command import as_command, parameters, words
 from slencodings.cli.messages import spelled
 from slencodings.progress import Progress, Say, notes
@@ -31,37 +38,37 @@ _DATABASE = re.compile(r"(postgres|postgresql|sqlite)://", re.IGNORECASE)
 class Typed:
     """What was typed after `sle encode`; its fields are the options, in the order of the help."""
 
-    source: o.In
-    target: e.Out = None
-    into: e.Into = None
-    again: e.Again = False
-    by_annotator: e.ByAnnotator = False
-    table: e.FromTable = None
-    into_table: e.IntoTable = None
-    engine: e.OnEngine = "duckdb"
-    master: e.Master = None
-    patience: e.Patience = None
-    memory: e.Memory = None
-    csv_style: o.Style = "plain"
-    keep: e.Keep = None
-    partition_by: e.PartitionBy = None
-    sort: e.Sort = None
+    source: list[str]
+    target: str | None = None
+    into: str | None = None
+    again: bool = False
+    by_annotator: bool = False
+    table: str | None = None
+    into_table: str | None = None
+    engine: Engine = "duckdb"
+    master: str | None = None
+    patience: float | None = None
+    memory: str | None = None
+    csv_style: CsvStyle = "plain"
+    keep: str | None = None
+    partition_by: str | None = None
+    sort: bool | None = None
     reading: Reading
-    pairwise: o.Pairwise = None
-    scores: e.ScoresOut = None
-    weigh: e.Weigh = None
-    asked: e.Asked = "votes"
-    save_crowd: e.SaveCrowd = None
-    features: e.MoreFeatures = None
-    feature_item: o.FeatureItem = None
-    feature_text: e.FeatureText = None
-    encoder: o.TextEncoder = None
-    seed: o.Seed = None
-    smoothing: e.Smoothing = None
-    prior_weight: e.PriorWeight = None
-    operator: e.HowFused = "cumulative"
-    form: e.InForm = None
-    values: e.Values = "belief,uncertainty,probability"
+    pairwise: str | None = None
+    scores: str | None = None
+    weigh: str | None = None
+    asked: CrowdReading = "votes"
+    save_crowd: str | None = None
+    features: str | None = None
+    feature_item: str | None = None
+    feature_text: str | None = None
+    encoder: str | None = None
+    seed: int | None = None
+    smoothing: float | None = None
+    prior_weight: float | None = None
+    operator: Operator = "cumulative"
+    form: FileForm | None = None
+    values: str = "belief,uncertainty,probability"
 
     @property
     def fusing(self) -> Fusing:
@@ -209,7 +216,7 @@ def check(typed: Typed) -> None:
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
         "--form": typed.form if typed.form in ("lists", "weights") else None,
-        "--format": None if reading.format in o.TABLES else reading.format,
+        "--format": None if reading.format in get_args(TableFormat) else reading.format,
     }
     alone |= _given(reading, "question encoding sheet")
     alone |= _given(typed, "into memory keep partition_by") | _given(reading, "merge_case")
@@ -288,9 +295,7 @@ def _check_weighing(typed: Typed) -> None:
         )
 
 
-def forget(
-    store: e.StoreFile, annotator: e.Forgotten, quiet: o.Quiet = False, verbose: o.Verbose = False
-) -> None:
+def forget(store: str, annotator: list[str], quiet: bool = False, verbose: bool = False) -> None:
     """Take annotators out of a store of evidence, as if they had never been in it."""
     with notes(quiet, verbose) as (say, _):
         from slencodings.files.forget import forget as take_out
@@ -302,11 +307,4 @@ def _run(say: Say, progress: Progress, **given: Any) -> None:
     encode(Typed(**given), say, progress)
 
 
-command = as_command(
-    encode,
-    _run,
-    parameters(Typed),
-    learned=True,
-    confidence_scale=e.Scale,
-    missing=e.IfMissing,
-)
+command = as_command(encode, _run, parameters(Typed), learned=True, missing=Missing)

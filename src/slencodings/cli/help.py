@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from slencodings.cli.options import reading
+from slencodings.cli.command import reading
 
 # The group of an option, by its name; other options of reading are in that group, and all others
 # are what the verb is about.
