@@ -79,7 +79,8 @@ def as_command(
         typed = {name: given.pop(name) for name in shared}
         typed["confidence_scale"] = _ends(typed["confidence_scale"], learned=learned)
         labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
-        labels = in_order(labels, ordered)
+        if ordered is not None:
+            labels = in_order(labels, ordered)
         how = Reading(**typed, labels=labels, ordered=ordered is not None)
         with notes(quiet, verbose) as (say, progress):
             show = run(reading=how, say=say, progress=progress, **given)
