@@ -262,8 +262,7 @@ def report(
     reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
     from slencodings.report import render, render_pairs, summarise_pairs
-    from slencodings.report.page import check_page, write_page
-    from slencodings.report.render import chart_library
+    from slencodings.report.render import chart_library, check_page, write_page
 
     check_page(output, read.source)
     chart_library()

@@ -57,7 +57,7 @@ def demo(
 ) -> None:
     """Tell the whole story on real handwritten digits and simulated annotators."""
     from slencodings.cli.demo import make_report, tell
-    from slencodings.report.page import check_page
+    from slencodings.report.render import check_page
 
     check_page(report, save or "-")
     tell(seed, save)
