@@ -12,10 +12,10 @@ from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.annotators.verdicts import Verdict
-from slencodings.report.chosen import Chosen
 from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.portraits import differs_most, own_confusions, trends
 from slencodings.report.summary import KindTable, Pairs, People, Person, Source
+from slencodings.report.todo import Chosen
 from slencodings.report.without import Without
 from slencodings.trust import Weighed
 

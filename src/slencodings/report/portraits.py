@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
 from slencodings.annotators.intervals import interval
-from slencodings.report.chosen import Chosen
 from slencodings.report.names import ITEM_LETTERS, rounded, shown
 from slencodings.report.summary import OwnConfusion, Part
+from slencodings.report.todo import Chosen
 from slencodings.report.without import Without, likeliest
 from slencodings.trust import Weighed
 

@@ -21,7 +21,6 @@ from slencodings.evaluation.rows import Row
 from slencodings.evaluation.sets import check_sets
 from slencodings.evaluation.text import lessons
 from slencodings.opinion import Floats
-from slencodings.report.chosen import choose
 from slencodings.report.items import ItemColumns, describe_items
 from slencodings.report.kinds import (
     describe_order,
@@ -33,7 +32,7 @@ from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
 from slencodings.report.summary import Compared, Glance, Histogram, Kind, Score, Scored, Summary
-from slencodings.report.todo import Limits, Todo, describe_next, find_todo
+from slencodings.report.todo import Limits, Todo, choose, describe_next, find_todo
 from slencodings.report.without import without_each
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES
 from slencodings.trust import Weighed, weigh
