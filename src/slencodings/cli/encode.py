@@ -298,7 +298,7 @@ def _check_weighing(typed: Typed) -> None:
 def forget(store: str, annotator: list[str], quiet: bool = False, verbose: bool = False) -> None:
     """Take annotators out of a store of evidence, as if they had never been in it."""
     with notes(quiet, verbose) as (say, _):
-        from slencodings.files.forget import forget as take_out
+        from slencodings.files.adding import forget as take_out
 
         take_out(store, annotator, say)
 
