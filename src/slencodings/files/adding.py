@@ -17,8 +17,7 @@ from slencodings.files.locate import Relation
 from slencodings.files.scan import choose
 from slencodings.files.store import batches, sums
 from slencodings.files.store.opening import alone, open_store
-from slencodings.files.store.sums import read_sums
-from slencodings.files.store.value import Store
+from slencodings.files.store.sums import Store, read_sums
 from slencodings.files.values import read_chosen
 from slencodings.files.write import STORED, check_finite, disk_errors, literal, workspace, writing
 from slencodings.progress import Say

@@ -13,7 +13,7 @@ from typing import Any
 
 from slencodings.annotations import some
 from slencodings.files.locate import Relation
-from slencodings.files.store.value import Batch, Store
+from slencodings.files.store.sums import Batch, Store
 from slencodings.files.write import literal, quote
 from slencodings.tables.columns import natural
 from slencodings.tables.roles import NUMBERS, Reading, columns_of

@@ -15,8 +15,7 @@ from slencodings import __version__
 from slencodings.files.duckdb import brief
 from slencodings.files.locate import Connection, metadata
 from slencodings.files.store.batches import KINDS, kind_of
-from slencodings.files.store.sums import read_sums
-from slencodings.files.store.value import BY_ANNOTATOR, KIND, Store
+from slencodings.files.store.sums import BY_ANNOTATOR, KIND, Store, read_sums
 from slencodings.trust.stored import crowd_from_dict
 
 
