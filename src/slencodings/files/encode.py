@@ -85,7 +85,7 @@ def encode_file(
     into : a store of evidence to add the annotations to; the opinions are those of all it holds
     again : add them even if they were added before
     by_annotator : keep sums of each annotator in a store that is begun, so that they can be
-        forgotten: `files.forget.forget`
+        forgotten: `files.adding.forget`
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
     save_crowd : where to keep what was learned
