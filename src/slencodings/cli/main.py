@@ -15,9 +15,8 @@ import typer
 from slencodings.cli.crowd import compare, groups, reliability, report, triage
 from slencodings.cli.encode import command as encode
 from slencodings.cli.encode import forget
-from slencodings.cli.help import SUMMARIES, Grouped
 from slencodings.cli.messages import in_options, with_what_came
-from slencodings.cli.options import described
+from slencodings.cli.options import SUMMARIES, Grouped, described
 from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes, printable
