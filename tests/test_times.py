@@ -14,7 +14,7 @@ from reporting import COMPARED
 
 from slencodings.files.crowd import read_crowd
 from slencodings.report import render, summarise
-from slencodings.report.portraits import FEWEST_IN_PART, MOST_PARTS, fell, trends
+from slencodings.report.people import FEWEST_IN_PART, MOST_PARTS, fell, trends
 from slencodings.report.without import without_each
 from slencodings.tables.roles import Reading
 from slencodings.trust import weigh
