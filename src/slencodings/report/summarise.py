@@ -22,13 +22,13 @@ from slencodings.evaluation.sets import check_sets
 from slencodings.evaluation.text import lessons
 from slencodings.opinion import Floats
 from slencodings.report.items import ItemColumns, describe_items
-from slencodings.report.kinds import (
+from slencodings.report.labels import (
+    describe_labels,
     describe_order,
     describe_sets,
     describe_sources,
     who_may_stand_in,
 )
-from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
 from slencodings.report.summary import Compared, Glance, Histogram, Kind, Score, Scored, Summary
