@@ -106,9 +106,8 @@ def main() -> NoReturn:
         sys.stdout = io.StringIO()
         sys.exit(141)
     except Exception as error:
-        verb = (
-            None if context is None else context.invoked_subcommand
-        )  # none if there is no such verb
+        # None if there is no such verb.
+        verb = None if context is None else context.invoked_subcommand
         _fail(error, group.commands.get(verb, group))
     finally:
         # All is done: what libraries do at exit may be cut short, without their saying so.

@@ -57,6 +57,14 @@ class Columns(NamedTuple):
                 + (f" Did you mean {meant}?" if near else "")
             )
 
+    def annotator_for(self, what: str) -> str:
+        """The column of annotators, without which something makes no sense."""
+        if self.reading.annotator is None:
+            raise ValueError(
+                f"{what}, and no column says who annotated. Name it: annotator='COLUMN'."
+            )
+        return self.reading.annotator
+
 
 def sets_of_questions(more: Columns) -> tuple[Codes, list[str]] | tuple[None, None]:
     """Which questions such as "7 / sports" are about the same item, (N,), and what they ask."""
@@ -71,14 +79,10 @@ def sets_of_questions(more: Columns) -> tuple[Codes, list[str]] | tuple[None, No
 
 def groups_of_annotators(more: Columns, group: str) -> list[str | None]:
     """The group of each annotator, (M,)."""
-    if more.reading.annotator is None:
-        raise ValueError(
-            "`group` is of annotators, and no column says who annotated. "
-            "Name it: annotator='COLUMN'."
-        )
+    annotator = more.annotator_for("`group` is of annotators")
     more.check_column(group, "for `group`", "group")
     instead = "keep a column that does, such as the group at the start"
-    of = _values_of_annotators(more, more.reading.annotator, group, "group", instead)
+    of = _values_of_annotators(more, annotator, group, "group", instead)
     return [of.get(str(name)) for name in more.annotations.annotators.tolist()]
 
 
@@ -89,15 +93,11 @@ def times_of(more: Columns, time: str, *, named: bool) -> NDArray[Any] | None:
     if not named and time in dict(reading.wanted).values():
         return None
     more.check_column(time, "of times", "time")
-    if reading.annotator is None and named:
-        raise ValueError(
-            "`time` is of what somebody said, and no column says who annotated. "
-            "Name it: annotator='COLUMN'."
-        )
-    if reading.annotator is None:
+    if reading.annotator is None and not named:
         return None
-    roles = str(reading.item), reading.annotator
-    rows = more.of_items([reading.annotator, time], [time])
+    annotator = more.annotator_for("`time` is of what somebody said")
+    rows = more.of_items([annotator, time], [time])
+    roles = str(reading.item), annotator
     return read_times(rows, roles, time, more.annotations, named=named, say=more.say)
 
 
@@ -175,13 +175,9 @@ def choose_scored(more: Columns, scored: str) -> list[Any]:
         with commas, of a column that says the same in all rows of an annotator
     """
     names, annotators = more.table.names, more.annotations.annotators.tolist()
-    if more.reading.annotator is None:
-        raise ValueError(
-            "`scored` says whose votes are predicted, and no column says who annotated. "
-            "Name it: annotator='COLUMN'."
-        )
+    by = more.annotator_for("`scored` says whose votes are predicted")
     column, equals, words = scored.partition("=")
-    column, by = column.strip(), more.reading.annotator
+    column = column.strip()
     if equals and column in names:
         values = _values_of_annotators(more, by, column, "scored", "scored='ann,bob'")
         wanted, told = _words(words), sorted(set(values.values()))
