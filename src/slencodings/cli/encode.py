@@ -263,15 +263,17 @@ def _is_database(typed: Typed) -> bool:
 
 def _check_weighing(typed: Typed) -> None:
     """Refuse what learning makes meaningless, and options of learning where nothing is learned."""
-    from slencodings.files.job import only_stated
+    weigh, needs_stated = typed.weigh, list[str]()
+    if weigh != "stated":
+        from slencodings.files.job import only_stated
 
-    needs_stated, weigh = only_stated(typed.reading, typed.fusing), typed.weigh
+        needs_stated = only_stated(typed.reading, typed.fusing)
     learns = weigh == "learned" or (weigh is None and not needs_stated)
     if not learns:
         came = f"--weigh {weigh}" if weigh else spelled(needs_stated[0])
         of_learning = _given(typed, "save_crowd features seed")
         _refuse(of_learning, f"it is for `--weigh learned`; `{came}` came.")
-    if weigh not in (None, "stated") and needs_stated:
+    if weigh is not None and needs_stated:
         raise typer.BadParameter(
             f"what annotations are worth is learned; it came with `--weigh {weigh}`. "
             "Leave one of them out, or type --weigh stated.",
