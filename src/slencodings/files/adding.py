@@ -16,7 +16,7 @@ from slencodings.files.job import Job, Weighing, choose_weighing, read_job
 from slencodings.files.locate import Relation
 from slencodings.files.scan import choose
 from slencodings.files.store import batches, sums
-from slencodings.files.store.opening import alone, open_store
+from slencodings.files.store.batches import alone, open_store
 from slencodings.files.store.sums import Store, read_sums
 from slencodings.files.values import read_chosen
 from slencodings.files.write import STORED, check_finite, disk_errors, literal, workspace, writing

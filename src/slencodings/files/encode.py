@@ -29,7 +29,7 @@ from slencodings.files.forms import about_rows, carry, lay_out, note_open
 from slencodings.files.job import Also, Input, Job, choose_weighing, read_job
 from slencodings.files.locate import Relation, Source, locate, read_tool
 from slencodings.files.scan import Step, choose
-from slencodings.files.store.opening import alone
+from slencodings.files.store.batches import alone
 from slencodings.files.values import read_chosen
 from slencodings.files.write import (
     check_finite,
