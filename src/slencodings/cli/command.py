@@ -124,7 +124,7 @@ def known_values(text: str) -> str:
 def prices(text: str) -> dict[str, float]:
     """What annotations cost, by name: from a file, or as NAME=PRICE,... was typed."""
     if Path(text).is_file():
-        from slencodings.files.costs import read_costs
+        from slencodings.files.crowd_columns import read_costs
 
         return read_costs(text)
     found: dict[str, float] = {}

@@ -1,4 +1,7 @@
-"""What other columns of a crowd tell: of items, of what is true of them, and of annotators."""
+"""What other columns of a crowd tell: of items, of what is true of them, and of annotators.
+
+And what annotators cost, from a file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly
-from slencodings.files.duckdb import plain_errors
+from slencodings.files.duckdb import opened, plain_errors
 from slencodings.files.exports.judges import TOKENS
 from slencodings.files.locate import QUESTION, Connection, Relation, Source, converted
 from slencodings.files.scan import Table, item_parts, scan
@@ -22,7 +25,10 @@ from slencodings.files.values import join_item, typed
 from slencodings.files.write import quote
 from slencodings.opinion import Codes, Floats
 from slencodings.progress import Say
-from slencodings.tables.roles import Reading, choose_columns, listed, nearest
+from slencodings.tables.roles import Reading, choose_columns, find_columns, listed, nearest
+
+# Other names for what something costs.
+_COST = ("cost", "costs", "price", "rate", "wage", "fee")
 
 
 class Columns(NamedTuple):
@@ -297,3 +303,26 @@ def _placed(
         truth[place[name]] += values if soft else np.eye(K)[names[values[0]]]
     total = truth.sum(axis=1, keepdims=True)
     return np.where(total > 0, truth / (1 if soft else np.where(total > 0, total, 1)), np.nan)
+
+
+def read_costs(source: str) -> dict[str, float]:
+    """What an annotation of each annotator costs, by name, for `triage(costs=...)`.
+
+    A table with a column of annotators, found by its usual names, and one called cost or price.
+    """
+    with opened(source, Reading()) as (_, table):
+        who = find_columns(table.names).get("annotator")
+        cost = next((name for name in table.names if name.strip().lower() in _COST), None)
+        if who is None or cost is None:
+            raise ValueError(
+                "`costs` must be a table with the columns annotator and cost; the columns are "
+                f"{listed(table.names)}."
+            )
+        pairs = typed(table.pick([who, cost], [cost]), [cost]).fetchall()
+    costs = {str(name): value for name, value in pairs if name is not None and value is not None}
+    if len(costs) < len(pairs):
+        raise ValueError(
+            f"`costs` must name each annotator once, with a cost; {counted(len(pairs), 'row')} "
+            f"came for {counted(len(costs), 'annotator')}."
+        )
+    return costs
