@@ -13,7 +13,6 @@ from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
-    from slencodings.report.summary import Summary
     from slencodings.trust.weighed import Weighed
 
 
@@ -261,7 +260,7 @@ def report(
     It is one file that opens from disk, needs no network and prints well. Without a column of
     reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
-    from slencodings.report import render, render_pairs, summarise_pairs
+    from slencodings.report import render, render_pairs, summarise, summarise_pairs
     from slencodings.report.render import chart_library, check_page, write_page
 
     check_page(output, read.source)
@@ -288,26 +287,20 @@ def report(
         sources = None if scored is None else ()
         time_of = time or True
         crowd = read.crowd(gold=gold, show=shown, scored=scored, time=time_of, sources=sources)
-        draw = partial(render, _summarised(crowd, text, show or [], settings))
+        found = summarise(
+            crowd.annotations,
+            text=(text, crowd.fields[text]) if text else None,
+            fields={name: crowd.fields[name] for name in show or []},
+            gold=crowd.truth,
+            scored=crowd.scored,
+            times=crowd.times,
+            sources=crowd.confidence(),
+            sets=crowd.sets,
+            questions=crowd.questions,
+            **settings,
+        )
+        draw = partial(render, found)
     read.progress("drawing", 0, None, "")
     written = write_page(draw(), output)
     read.say("wrote", f"{output}: a page of {written}, to open in a browser")
     return Found([], {}, lambda: None)
-
-
-def _summarised(crowd: Crowd, text: str | None, show: list[str], settings: Any) -> Summary:
-    """All that a page says of a crowd."""
-    from slencodings.report import summarise
-
-    return summarise(
-        crowd.annotations,
-        text=(text, crowd.fields[text]) if text else None,
-        fields={name: crowd.fields[name] for name in show},
-        gold=crowd.truth,
-        scored=crowd.scored,
-        times=crowd.times,
-        sources=crowd.confidence(),
-        sets=crowd.sets,
-        questions=crowd.questions,
-        **settings,
-    )

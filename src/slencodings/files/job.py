@@ -250,7 +250,13 @@ def tell(
     notes = about_labels(rows.counts["unlabelled"], rows.labels)
     if repeated is not None:
         found, parts = repeated[0] * repeated[1], repeated[1]
-        notes += _about_repeated(found, parts) if found else []
+        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+        if found:
+            notes.append(
+                f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)} an earlier (item, "
+                f"annotator) pair{where}; all are kept. --duplicates average|first|last|error "
+                "changes that"
+            )
         counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
         rows = rows._replace(counts=counts)
     several = f"{files:,} files, " if files > 1 else ""
@@ -268,14 +274,6 @@ def about_labels(n: int, labels: Sequence[Any]) -> list[str]:
         f"{label!r} is taken for a label; if it means none, leave such cells empty"
         for label in labels
         if str(label).casefold() in ("nan", "null", "<na>")
-    ]
-
-
-def _about_repeated(n: int, parts: int) -> list[str]:
-    about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
-    return [
-        f"{about}{counted(n, 'row')} repeat{'s' * (n == 1)} an earlier (item, annotator) pair"
-        f"{where}; all are kept. --duplicates average|first|last|error changes that"
     ]
 
 
