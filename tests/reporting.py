@@ -9,7 +9,7 @@ from crowds import named_crowd
 
 from slencodings.annotations import Annotations
 
-COMPARED = importlib.import_module("slencodings.report.compared")
+COMPARED = importlib.import_module("slencodings.report.summarise")
 HOSTILE = [
     "<script>document.title = 'broken'</script>",
     "</script><script>document.title = 'broken'</script>",

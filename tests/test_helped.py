@@ -195,7 +195,7 @@ def test_items_without_annotations_get_targets_from_a_shell(sle: Sle, features, 
 def test_a_network_that_does_not_help_is_told(sle: Sle, features, monkeypatch):
     rng = np.random.default_rng(0)
     np.savez("noise.npz", item=[f"i{n:03d}" for n in range(151)], X=rng.normal(size=(151, 3)))
-    monkeypatch.setattr("slencodings.torch.helped._WORTHS", (0.0,))
+    monkeypatch.setattr("slencodings.torch.rounds._WORTHS", (0.0,))
     run = sle("encode", "one.csv", "-o", "t.csv", "--features", "noise.npz")
     assert "network  not used: held-out votes are predicted no better with it\n" in run.err
     assert "note     1 item of noise.npz without annotations: vacuous ones\n" in run.err

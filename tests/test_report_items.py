@@ -9,8 +9,8 @@ from reporting import two_methods
 
 from slencodings.annotations import Annotations
 from slencodings.report import render, summarise
-from slencodings.report.chosen import MOST_EACH, MOST_ITEMS, MOST_VOTES, choose
 from slencodings.report.names import shown
+from slencodings.report.todo import MOST_EACH, MOST_ITEMS, MOST_VOTES, choose
 
 __all__ = ["two_methods"]
 

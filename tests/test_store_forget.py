@@ -12,7 +12,7 @@ from strategies import one_in
 
 import slencodings
 from slencodings.choices import CrowdReading
-from slencodings.files.forget import forget
+from slencodings.files.adding import forget
 from slencodings.trust import crowd_to_json, learn_crowd
 
 

@@ -18,7 +18,7 @@ from flat import encode_file, read_crowd
 from storing import BOTH, MORE, about, add, assert_refused, opinions, part
 
 import slencodings
-from slencodings.files.store.opening import alone
+from slencodings.files.store.batches import alone
 
 # Files that are no stores, or not any more
 

@@ -10,10 +10,11 @@ import pytest
 from crowds import make, named_crowd
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reporting import COMPARED
 
 from slencodings.files.crowd import read_crowd
 from slencodings.report import render, summarise
-from slencodings.report.portraits import FEWEST_IN_PART, MOST_PARTS, fell, trends
+from slencodings.report.people import FEWEST_IN_PART, MOST_PARTS, fell, trends
 from slencodings.report.without import without_each
 from slencodings.tables.roles import Reading
 from slencodings.trust import weigh
@@ -195,7 +196,7 @@ def test_nothing_is_told_of_too_little_time():
 
 def test_who_becomes_worse_is_named_and_days_are_told_by_the_day(monkeypatch: pytest.MonkeyPatch):
     # Encodings are not compared here, which takes longer than all else.
-    monkeypatch.setattr("slencodings.report.compared.FEWEST_COMPARED", 10**6)
+    monkeypatch.setattr(COMPARED, "FEWEST_COMPARED", 10**6)
     rng = np.random.default_rng(0)
     n = 120
     truth, item = rng.integers(0, 2, n), np.repeat(np.arange(n), 5)

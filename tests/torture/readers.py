@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 import slencodings
 from slencodings import from_table
-from slencodings.files.costs import read_costs
 from slencodings.files.crowd import read_crowd
+from slencodings.files.crowd_columns import read_costs
 from slencodings.files.encode import encode_file
 from slencodings.files.exports import read_export
 from slencodings.files.features import read_features

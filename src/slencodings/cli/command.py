@@ -10,12 +10,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import typer
 
-from slencodings.choices import Value
-from slencodings.cli import options as o
+from slencodings.choices import Duplicates, Format, Incomplete, Value
 from slencodings.progress import notes
 
 VALUES = get_args(Value)
@@ -29,14 +28,29 @@ def show_all(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-HelpAll = Annotated[
-    bool, typer.Option("--help-all", callback=show_all, is_eager=True, help="Show all options.")
-]
-
-
-def _options(
-    *, quiet: o.Quiet = False, verbose: o.Verbose = False, help_all: HelpAll = False
+def reading(
+    format: Format | None = None,
+    question: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    item: str | None = None,
+    annotator: str | None = None,
+    label: str | None = None,
+    confidence: str | None = None,
+    uncertainty: str | None = None,
+    reliability: str | None = None,
+    confidence_scale: str | None = None,
+    labels: str | None = None,
+    ordered: str | None = None,
+    multi: str | None = None,
+    merge_case: bool = False,
+    missing: Incomplete = "error",
+    duplicates: Duplicates = "all",
 ) -> None:
+    """The options by which annotations are read, each a field of `Reading`."""
+
+
+def _last(*, quiet: bool = False, verbose: bool = False, help_all: bool = False) -> None:
     """The last options of every verb."""
 
 
@@ -46,35 +60,36 @@ def as_command(
     options: Iterable[inspect.Parameter],
     *,
     learned: bool = False,
-    **others: Any,
+    missing: Any = Incomplete,
 ) -> Callable[..., None]:
     """A command of a verb's name that runs with what was typed, and with `say` and `progress`.
 
     typer reads options off a signature. In the place of `reading` stand those by which annotations
-    are read; `others` are of another type, and scales may be `learned`, or not. What `run` gives is
+    are read, with the words of `missing`; scales may be `learned`, or not. What `run` gives is
     shown at the end, when no bar is in its way.
     """
-    shared = inspect.signature(o.reading, eval_str=True).parameters
-    last = inspect.signature(_options, eval_str=True).parameters
-    retyped = [p.replace(annotation=others.get(name, p.annotation)) for name, p in shared.items()]
+    shared = {p.name: p for p in parameters(reading)}
+    shared["missing"] = shared["missing"].replace(annotation=missing)
+    last = parameters(_last)
 
     def command(**given: Any) -> None:
         from slencodings.tables.roles import Reading, in_order
 
-        quiet, verbose, _ = (given.pop(name) for name in last)
+        quiet, verbose, _ = (given.pop(p.name) for p in last)
         typed = {name: given.pop(name) for name in shared}
         typed["confidence_scale"] = _ends(typed["confidence_scale"], learned=learned)
         labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
-        labels = in_order(labels, ordered)
-        reading = Reading(**typed, labels=labels, ordered=ordered is not None)
+        if ordered is not None:
+            labels = in_order(labels, ordered)
+        how = Reading(**typed, labels=labels, ordered=ordered is not None)
         with notes(quiet, verbose) as (say, progress):
-            show = run(reading=reading, say=say, progress=progress, **given)
+            show = run(reading=how, say=say, progress=progress, **given)
         if show is not None:
             show()
 
     command.__doc__, command.__name__ = verb.__doc__, verb.__name__
-    merged = [p for option in options for p in (retyped if option.name == "reading" else [option])]
-    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, *last.values()]]
+    merged = [p for o in options for p in (shared.values() if o.name == "reading" else [o])]
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, *last]]
     command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
     return command
 
@@ -109,7 +124,7 @@ def known_values(text: str) -> str:
 def prices(text: str) -> dict[str, float]:
     """What annotations cost, by name: from a file, or as NAME=PRICE,... was typed."""
     if Path(text).is_file():
-        from slencodings.files.costs import read_costs
+        from slencodings.files.crowd_columns import read_costs
 
         return read_costs(text)
     found: dict[str, float] = {}

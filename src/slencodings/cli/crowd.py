@@ -7,15 +7,12 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from slencodings.cli import crowd_options as c
-from slencodings.cli import options as o
 from slencodings.cli.command import prices
 from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import Crowd
     from slencodings.files.write import Row
-    from slencodings.report.summary import Summary
     from slencodings.trust.weighed import Weighed
 
 
@@ -23,14 +20,14 @@ if TYPE_CHECKING:
 def compare(
     read: Read,
     *,
-    pairwise: o.Pairwise = None,
-    gold: o.Gold = None,
-    scored: c.Scored = None,
-    methods: c.Methods = None,
-    folds: c.Folds = 5,
-    bootstrap: c.Bootstrap = 1000,
-    max_annotations: c.MaxAnnotations = 200_000,
-    seed: o.Seed = None,
+    pairwise: str | None = None,
+    gold: str | None = None,
+    scored: str | None = None,
+    methods: list[str] | None = None,
+    folds: int = 5,
+    bootstrap: int = 1000,
+    max_annotations: int = 200_000,
+    seed: int | None = None,
 ) -> Found:
     """Show which encoding fits this crowd, on votes that were held out.
 
@@ -75,13 +72,13 @@ def compare(
 def reliability(
     read: Read,
     *,
-    pairwise: o.Pairwise = None,
-    scored: c.Scored = None,
-    time: c.Time = None,
-    sort: c.SortBy = "verdict",
-    all: c.AllEstimates = False,
-    groups: c.Groups = 20,
-    seed: o.Seed = None,
+    pairwise: str | None = None,
+    scored: str | None = None,
+    time: str | None = None,
+    sort: str = "verdict",
+    all: bool = False,
+    groups: int = 20,
+    seed: int | None = None,
 ) -> Found:
     """Show whom to trust: a verdict on each annotator and why, the worst first.
 
@@ -134,10 +131,10 @@ def _weigh(read: Read, crowd: Crowd, seed: int | None) -> Weighed:
 def groups(
     read: Read,
     *,
-    group: c.Group,
-    scored: c.Scored = None,
-    limit: c.Limit = 20,
-    seed: o.Seed = None,
+    group: str,
+    scored: str | None = None,
+    limit: int = 20,
+    seed: int | None = None,
 ) -> Found:
     """Compare groups of annotators: how far they differ for sure, and about which items.
 
@@ -185,16 +182,16 @@ def groups(
 def triage(
     read: Read,
     *,
-    pairwise: o.Pairwise = None,
-    budget: c.Budget = 100,
-    capacity: c.Capacity = None,
-    costs: c.Costs = None,
-    least_votes: c.LeastVotes = 2,
-    least_probability: c.LeastProbability = 0.9,
-    conflict: c.LeastConflict = 0.25,
-    scored: c.Scored = None,
-    limit: c.Limit = 20,
-    seed: o.Seed = None,
+    pairwise: str | None = None,
+    budget: float = 100,
+    capacity: int | None = None,
+    costs: str | None = None,
+    least_votes: int = 2,
+    least_probability: float = 0.9,
+    conflict: float = 0.25,
+    scored: str | None = None,
+    limit: int = 20,
+    seed: int | None = None,
 ) -> Found:
     """Say what is settled and why not, what to annotate next and by whom, and what that mends.
 
@@ -246,26 +243,25 @@ def triage(
 def report(
     read: Read,
     *,
-    output: c.PageOut,
-    pairwise: o.Pairwise = None,
-    text: c.ItemText = None,
-    show: c.ItemFields = None,
-    gold: o.Gold = None,
-    time: c.PageTime = None,
-    scored: c.Scored = None,
-    least_votes: c.LeastVotes = 2,
-    least_probability: c.LeastProbability = 0.9,
-    conflict: c.LeastConflict = 0.25,
-    seed: o.Seed = None,
+    output: str,
+    pairwise: str | None = None,
+    text: str | None = None,
+    show: list[str] | None = None,
+    gold: str | None = None,
+    time: str | None = None,
+    scored: str | None = None,
+    least_votes: int = 2,
+    least_probability: float = 0.9,
+    conflict: float = 0.25,
+    seed: int | None = None,
 ) -> Found:
     """Make one page to look at: what is known, whom to look at, what to do next.
 
     It is one file that opens from disk, needs no network and prints well. Without a column of
     reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
-    from slencodings.report import render, render_pairs, summarise_pairs
-    from slencodings.report.page import check_page, write_page
-    from slencodings.report.render import chart_library
+    from slencodings.report import render, render_pairs, summarise, summarise_pairs
+    from slencodings.report.render import chart_library, check_page, write_page
 
     check_page(output, read.source)
     chart_library()
@@ -291,26 +287,20 @@ def report(
         sources = None if scored is None else ()
         time_of = time or True
         crowd = read.crowd(gold=gold, show=shown, scored=scored, time=time_of, sources=sources)
-        draw = partial(render, _summarised(crowd, text, show or [], settings))
+        found = summarise(
+            crowd.annotations,
+            text=(text, crowd.fields[text]) if text else None,
+            fields={name: crowd.fields[name] for name in show or []},
+            gold=crowd.truth,
+            scored=crowd.scored,
+            times=crowd.times,
+            sources=crowd.confidence(),
+            sets=crowd.sets,
+            questions=crowd.questions,
+            **settings,
+        )
+        draw = partial(render, found)
     read.progress("drawing", 0, None, "")
     written = write_page(draw(), output)
     read.say("wrote", f"{output}: a page of {written}, to open in a browser")
     return Found([], {}, lambda: None)
-
-
-def _summarised(crowd: Crowd, text: str | None, show: list[str], settings: Any) -> Summary:
-    """All that a page says of a crowd."""
-    from slencodings.report import summarise
-
-    return summarise(
-        crowd.annotations,
-        text=(text, crowd.fields[text]) if text else None,
-        fields={name: crowd.fields[name] for name in show},
-        gold=crowd.truth,
-        scored=crowd.scored,
-        times=crowd.times,
-        sources=crowd.confidence(),
-        sets=crowd.sets,
-        questions=crowd.questions,
-        **settings,
-    )

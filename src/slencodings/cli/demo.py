@@ -124,8 +124,7 @@ def make_report(
 ) -> None:
     """Write the page about the crowd, and say where it is."""
     from slencodings.report import render, summarise
-    from slencodings.report.page import write_page
-    from slencodings.report.render import chart_library
+    from slencodings.report.render import chart_library, write_page
 
     try:
         chart_library()

@@ -8,19 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from slencodings.cli import encode_options as e
-from slencodings.cli import options as o
+from slencodings.choices import (
+    CrowdReading,
+    CsvStyle,
+    Engine,
+    FileForm,
+    Missing,
+    Operator,
+    TableFormat,
+)
 from slencodings.cli.command import as_command, parameters, words
 from slencodings.cli.messages import spelled
 from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
     from slencodings.files.job import Also
-    from slencodings.tables.fuse import About, Fusing
+    from slencodings.tables.fuse import Fusing
     from slencodings.tables.roles import Reading
 
 _NOT_FOR = "it is not for `{}`. Leave one of them out."
@@ -31,37 +38,37 @@ _DATABASE = re.compile(r"(postgres|postgresql|sqlite)://", re.IGNORECASE)
 class Typed:
     """What was typed after `sle encode`; its fields are the options, in the order of the help."""
 
-    source: o.In
-    target: e.Out = None
-    into: e.Into = None
-    again: e.Again = False
-    by_annotator: e.ByAnnotator = False
-    table: e.FromTable = None
-    into_table: e.IntoTable = None
-    engine: e.OnEngine = "duckdb"
-    master: e.Master = None
-    patience: e.Patience = None
-    memory: e.Memory = None
-    csv_style: o.Style = "plain"
-    keep: e.Keep = None
-    partition_by: e.PartitionBy = None
-    sort: e.Sort = None
+    source: list[str]
+    target: str | None = None
+    into: str | None = None
+    again: bool = False
+    by_annotator: bool = False
+    table: str | None = None
+    into_table: str | None = None
+    engine: Engine = "duckdb"
+    master: str | None = None
+    patience: float | None = None
+    memory: str | None = None
+    csv_style: CsvStyle = "plain"
+    keep: str | None = None
+    partition_by: str | None = None
+    sort: bool | None = None
     reading: Reading
-    pairwise: o.Pairwise = None
-    scores: e.ScoresOut = None
-    weigh: e.Weigh = None
-    asked: e.Asked = "votes"
-    save_crowd: e.SaveCrowd = None
-    features: e.MoreFeatures = None
-    feature_item: o.FeatureItem = None
-    feature_text: e.FeatureText = None
-    encoder: o.TextEncoder = None
-    seed: o.Seed = None
-    smoothing: e.Smoothing = None
-    prior_weight: e.PriorWeight = None
-    operator: e.HowFused = "cumulative"
-    form: e.InForm = None
-    values: e.Values = "belief,uncertainty,probability"
+    pairwise: str | None = None
+    scores: str | None = None
+    weigh: str | None = None
+    asked: CrowdReading = "votes"
+    save_crowd: str | None = None
+    features: str | None = None
+    feature_item: str | None = None
+    feature_text: str | None = None
+    encoder: str | None = None
+    seed: int | None = None
+    smoothing: float | None = None
+    prior_weight: float | None = None
+    operator: Operator = "cumulative"
+    form: FileForm | None = None
+    values: str = "belief,uncertainty,probability"
 
     @property
     def fusing(self) -> Fusing:
@@ -91,12 +98,44 @@ def encode(typed: Typed, say: Say, progress: Progress) -> None:
     """
     check(typed)
     if typed.pairwise is not None:
-        _pairs(typed, typed.pairwise, say)
+        from slencodings.files.pairs import encode_pairs
+
+        encode_pairs(
+            typed.source,
+            typed.target or "-",
+            words(typed.pairwise) or [],
+            typed.reading,
+            scores=typed.scores,
+            seed=typed.seed or 0,
+            csv_style=typed.csv_style,
+            say=say,
+        )
         return
     if typed.table is not None:
-        about = _database(typed, typed.table, say)
+        from slencodings.files.database import encode_table
+
+        about = encode_table(
+            typed.source[0],
+            typed.table,
+            typed.target,
+            typed.reading,
+            typed.fusing,
+            into_table=typed.into_table,
+            csv_style=typed.csv_style,
+            say=say,
+        )
     elif typed.engine == "spark" and typed.target is not None:
-        about = _spark(typed, typed.target, say)
+        from slencodings.files.spark import PATIENCE, encode_files
+
+        about = encode_files(
+            typed.source,
+            typed.target,
+            typed.reading,
+            typed.fusing,
+            master=typed.master,
+            patience=PATIENCE if typed.patience is None else typed.patience,
+            say=say,
+        )
     else:
         from slencodings.files.encode import encode_file
 
@@ -121,54 +160,6 @@ def encode(typed: Typed, say: Say, progress: Progress) -> None:
     for name, value in about.items():
         if name != "crowd":
             say("detail", f"{name} = {value}")
-
-
-def _pairs(typed: Typed, columns: str, say: Say) -> None:
-    """Rows that compare two."""
-    from slencodings.files.pairs import encode_pairs
-
-    encode_pairs(
-        typed.source,
-        typed.target or "-",
-        words(columns) or [],
-        typed.reading,
-        scores=typed.scores,
-        seed=typed.seed or 0,
-        csv_style=typed.csv_style,
-        say=say,
-    )
-
-
-def _database(typed: Typed, table: str, say: Say) -> About:
-    """A table of a database, where it is."""
-    from slencodings.files.database import encode_table
-
-    return encode_table(
-        typed.source[0],
-        table,
-        typed.target,
-        typed.reading,
-        typed.fusing,
-        into_table=typed.into_table,
-        csv_style=typed.csv_style,
-        say=say,
-    )
-
-
-def _spark(typed: Typed, target: str, say: Say) -> About:
-    """Files on a cluster."""
-    from slencodings.files.spark import PATIENCE, encode_files
-
-    patience = PATIENCE if typed.patience is None else typed.patience
-    return encode_files(
-        typed.source,
-        target,
-        typed.reading,
-        typed.fusing,
-        master=typed.master,
-        patience=patience,
-        say=say,
-    )
 
 
 def _network(typed: Typed, features: str, say: Say, progress: Progress) -> Also:
@@ -209,7 +200,7 @@ def check(typed: Typed) -> None:
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
         "--form": typed.form if typed.form in ("lists", "weights") else None,
-        "--format": None if reading.format in o.TABLES else reading.format,
+        "--format": None if reading.format in get_args(TableFormat) else reading.format,
     }
     alone |= _given(reading, "question encoding sheet")
     alone |= _given(typed, "into memory keep partition_by") | _given(reading, "merge_case")
@@ -272,15 +263,17 @@ def _is_database(typed: Typed) -> bool:
 
 def _check_weighing(typed: Typed) -> None:
     """Refuse what learning makes meaningless, and options of learning where nothing is learned."""
-    from slencodings.files.job import only_stated
+    weigh, needs_stated = typed.weigh, list[str]()
+    if weigh != "stated":
+        from slencodings.files.job import only_stated
 
-    needs_stated, weigh = only_stated(typed.reading, typed.fusing), typed.weigh
+        needs_stated = only_stated(typed.reading, typed.fusing)
     learns = weigh == "learned" or (weigh is None and not needs_stated)
     if not learns:
         came = f"--weigh {weigh}" if weigh else spelled(needs_stated[0])
         of_learning = _given(typed, "save_crowd features seed")
         _refuse(of_learning, f"it is for `--weigh learned`; `{came}` came.")
-    if weigh not in (None, "stated") and needs_stated:
+    if weigh is not None and needs_stated:
         raise typer.BadParameter(
             f"what annotations are worth is learned; it came with `--weigh {weigh}`. "
             "Leave one of them out, or type --weigh stated.",
@@ -288,12 +281,10 @@ def _check_weighing(typed: Typed) -> None:
         )
 
 
-def forget(
-    store: e.StoreFile, annotator: e.Forgotten, quiet: o.Quiet = False, verbose: o.Verbose = False
-) -> None:
+def forget(store: str, annotator: list[str], quiet: bool = False, verbose: bool = False) -> None:
     """Take annotators out of a store of evidence, as if they had never been in it."""
     with notes(quiet, verbose) as (say, _):
-        from slencodings.files.forget import forget as take_out
+        from slencodings.files.adding import forget as take_out
 
         take_out(store, annotator, say)
 
@@ -302,11 +293,4 @@ def _run(say: Say, progress: Progress, **given: Any) -> None:
     encode(Typed(**given), say, progress)
 
 
-command = as_command(
-    encode,
-    _run,
-    parameters(Typed),
-    learned=True,
-    confidence_scale=e.Scale,
-    missing=e.IfMissing,
-)
+command = as_command(encode, _run, parameters(Typed), learned=True, missing=Missing)

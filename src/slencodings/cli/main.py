@@ -12,13 +12,11 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from slencodings.cli import crowd_options as c
-from slencodings.cli import options as o
 from slencodings.cli.crowd import compare, groups, reliability, report, triage
 from slencodings.cli.encode import command as encode
 from slencodings.cli.encode import forget
-from slencodings.cli.help import SUMMARIES, Grouped
 from slencodings.cli.messages import in_options, with_what_came
+from slencodings.cli.options import SUMMARIES, Grouped, described
 from slencodings.cli.panel import panel
 from slencodings.cli.train import evaluate, train
 from slencodings.progress import notes, printable
@@ -53,26 +51,22 @@ def options(version: Version = False) -> None:
     """Options before the verb."""
 
 
-VERBS = (encode, forget, compare, reliability, groups, triage, panel, report, train, evaluate)
-for verb in VERBS:
-    app.command(cls=Grouped, short_help=SUMMARIES.get(verb.__name__))(verb)
-
-
-@app.command(cls=Grouped, short_help=SUMMARIES["demo"])
 def demo(
-    seed: c.CrowdSeed = 0,
-    save: c.CrowdOut = None,
-    report: c.DemoPage = "sle-demo.html",
-    verbose: o.Verbose = False,
+    seed: int = 0, save: str | None = None, report: str = "sle-demo.html", verbose: bool = False
 ) -> None:
     """Tell the whole story on real handwritten digits and simulated annotators."""
     from slencodings.cli.demo import make_report, tell
-    from slencodings.report.page import check_page
+    from slencodings.report.render import check_page
 
     check_page(report, save or "-")
     tell(seed, save)
     with notes(quiet=False) as (_, progress):
         make_report(seed, report, progress)
+
+
+VERBS = (encode, forget, compare, reliability, groups, triage, panel, report, train, evaluate, demo)
+for verb in VERBS:
+    app.command(cls=Grouped, short_help=SUMMARIES[verb.__name__])(described(verb))
 
 
 @cache
@@ -112,9 +106,8 @@ def main() -> NoReturn:
         sys.stdout = io.StringIO()
         sys.exit(141)
     except Exception as error:
-        verb = (
-            None if context is None else context.invoked_subcommand
-        )  # none if there is no such verb
+        # None if there is no such verb.
+        verb = None if context is None else context.invoked_subcommand
         _fail(error, group.commands.get(verb, group))
     finally:
         # All is done: what libraries do at exit may be cut short, without their saying so.

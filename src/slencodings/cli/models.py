@@ -22,7 +22,7 @@ from slencodings.trust.crowd import Crowd
 
 if TYPE_CHECKING:
     from slencodings.torch import SLEClassifier
-    from slencodings.torch.helped import Helped
+    from slencodings.torch.rounds import Helped
 
 Mask = NDArray[np.bool_]
 

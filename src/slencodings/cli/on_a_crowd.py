@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from slencodings.cli import options as o
+from slencodings.choices import CsvStyle
 from slencodings.cli.command import as_command, parameters, words
 from slencodings.progress import Progress, Say, printable
 
@@ -47,9 +47,9 @@ class Read(NamedTuple):
 
 
 def _options(
-    source: o.In,
-    output: o.RowsOut = None,
-    csv_style: o.Style = "plain",
+    source: list[str],
+    output: str | None = None,
+    csv_style: CsvStyle = "plain",
     *,
     reading: Reading,
 ) -> None:

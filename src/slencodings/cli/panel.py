@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slencodings.cli import crowd_options as c
-from slencodings.cli import options as o
+from slencodings.choices import Alignment
 from slencodings.cli.command import prices, words
 from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
 def panel(
     read: Read,
     *,
-    scored: c.People = None,
-    models: c.Models = None,
-    costs: c.Costs = None,
-    targets: c.PanelTargets = None,
-    sources: c.Sources = None,
-    alignment: c.HowNear = "accuracy",
-    epsilon: c.Epsilon = 0.2,
-    folds: c.Folds = 5,
-    bootstrap: c.Bootstrap = 1000,
-    seed: o.Seed = None,
+    scored: str | None = None,
+    models: str | None = None,
+    costs: str | None = None,
+    targets: str | None = None,
+    sources: str | None = None,
+    alignment: Alignment = "accuracy",
+    epsilon: float = 0.2,
+    folds: int = 5,
+    bootstrap: int = 1000,
+    seed: int | None = None,
 ) -> Found:
     """Say whether language models are worth having beside people, and which.
 

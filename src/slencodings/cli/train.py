@@ -3,71 +3,35 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from slencodings.choices import Objective, Weighed
-from slencodings.cli import options as o
 from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 
 if TYPE_CHECKING:
     from slencodings.annotations import Annotations
     from slencodings.evaluation.scores import Scores
 
-Features = Annotated[
-    str,
-    typer.Option(
-        metavar="FILE",
-        help="What the model sees: .npz with `item` and `X`; or CSV, TSV, Parquet or JSONL with a "
-        "column for the item and numbers in all others.",
-    ),
-]
-Text = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="A column of text to learn from, not numbers.")
-]
-Model = Annotated[str, typer.Option(metavar="FILE", help="The trained model, .safetensors.")]
-Predictions = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Write the model's opinion of each item, as .csv or .json."),
-]
-WhatLoss = Annotated[Objective, typer.Option(help="What to minimise.")]
-Epochs = Annotated[
-    int,
-    typer.Option(min=1, help="Passes over the items at most; it ends where held-out votes say so."),
-]
-Rounds = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="More than 1: networks that have not seen an item help to say what is true of it, as "
-        "long as held-out votes are predicted better.",
-    ),
-]
-Held = Annotated[float, typer.Option(min=0, max=0.99, help="Share of items held out to score.")]
-WeighTargets = Annotated[
-    Weighed,
-    typer.Option(help="What annotations are worth in the targets: learned, or as stated."),
-]
-
 
 @on_a_crowd
 def train(
     read: Read,
     *,
-    features: Features,
-    model: Model,
-    feature_item: o.FeatureItem = None,
-    text: Text = None,
-    encoder: o.TextEncoder = None,
-    predictions: Predictions = None,
-    gold: o.Gold = None,
-    weigh: WeighTargets = "learned",
-    objective: WhatLoss = "reverse_kl",
-    epochs: Epochs = 100,
-    rounds: Rounds = 1,
-    test: Held = 0.2,
-    seed: o.Seed = None,
+    features: str,
+    model: str,
+    feature_item: str | None = None,
+    text: str | None = None,
+    encoder: str | None = None,
+    predictions: str | None = None,
+    gold: str | None = None,
+    weigh: Weighed = "learned",
+    objective: Objective = "reverse_kl",
+    epochs: int = 100,
+    rounds: int = 1,
+    test: float = 0.2,
+    seed: int | None = None,
 ) -> Found:
     """Train a model on the opinions of a crowd, and score it on items it has not seen."""
     from slencodings.annotations import counted
@@ -126,13 +90,13 @@ def _weights(read: Read, a: Annotations, objective: Objective, weigh: Weighed) -
 def evaluate(
     read: Read,
     *,
-    features: Features,
-    model: Model,
-    feature_item: o.FeatureItem = None,
-    text: Text = None,
-    encoder: o.TextEncoder = None,
-    predictions: Predictions = None,
-    gold: o.Gold = None,
+    features: str,
+    model: str,
+    feature_item: str | None = None,
+    text: str | None = None,
+    encoder: str | None = None,
+    predictions: str | None = None,
+    gold: str | None = None,
 ) -> Found:
     """Score a trained model's opinions against a crowd it has not seen, and against gold."""
     from slencodings.cli import models

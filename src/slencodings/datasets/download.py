@@ -219,7 +219,7 @@ def _bytes(source: Source, folder: Path, home: Path, progress: Progress) -> byte
         _persist(source, memory, home, progress)
         return memory.getvalue()
     part = _part(source, folder)
-    if not (part.exists() and _sha256(part) == source.sha256):
+    if not (part.exists() and hashlib.sha256(part.read_bytes()).hexdigest() == source.sha256):
         try:
             with part.open("ab") as file:
                 _persist(source, file, home, progress)
@@ -237,11 +237,6 @@ def _bytes(source: Source, folder: Path, home: Path, progress: Progress) -> byte
             f"does not help, fetch the file by hand and save it as {home / source.path}."
         )
     return data
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _persist(source: Source, out: BinaryIO, home: Path, progress: Progress) -> None:

@@ -1,4 +1,7 @@
-"""What other columns of a crowd tell: of items, of what is true of them, and of annotators."""
+"""What other columns of a crowd tell: of items, of what is true of them, and of annotators.
+
+And what annotators cost, from a file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, plainly
-from slencodings.files.duckdb import plain_errors
+from slencodings.files.duckdb import opened, plain_errors
 from slencodings.files.exports.judges import TOKENS
 from slencodings.files.locate import QUESTION, Connection, Relation, Source, converted
 from slencodings.files.scan import Table, item_parts, scan
@@ -22,7 +25,10 @@ from slencodings.files.values import join_item, typed
 from slencodings.files.write import quote
 from slencodings.opinion import Codes, Floats
 from slencodings.progress import Say
-from slencodings.tables.roles import Reading, choose_columns, listed, nearest
+from slencodings.tables.roles import Reading, choose_columns, find_columns, listed, nearest
+
+# Other names for what something costs.
+_COST = ("cost", "costs", "price", "rate", "wage", "fee")
 
 
 class Columns(NamedTuple):
@@ -57,6 +63,14 @@ class Columns(NamedTuple):
                 + (f" Did you mean {meant}?" if near else "")
             )
 
+    def annotator_for(self, what: str) -> str:
+        """The column of annotators, without which something makes no sense."""
+        if self.reading.annotator is None:
+            raise ValueError(
+                f"{what}, and no column says who annotated. Name it: annotator='COLUMN'."
+            )
+        return self.reading.annotator
+
 
 def sets_of_questions(more: Columns) -> tuple[Codes, list[str]] | tuple[None, None]:
     """Which questions such as "7 / sports" are about the same item, (N,), and what they ask."""
@@ -71,14 +85,10 @@ def sets_of_questions(more: Columns) -> tuple[Codes, list[str]] | tuple[None, No
 
 def groups_of_annotators(more: Columns, group: str) -> list[str | None]:
     """The group of each annotator, (M,)."""
-    if more.reading.annotator is None:
-        raise ValueError(
-            "`group` is of annotators, and no column says who annotated. "
-            "Name it: annotator='COLUMN'."
-        )
+    annotator = more.annotator_for("`group` is of annotators")
     more.check_column(group, "for `group`", "group")
     instead = "keep a column that does, such as the group at the start"
-    of = _values_of_annotators(more, more.reading.annotator, group, "group", instead)
+    of = _values_of_annotators(more, annotator, group, "group", instead)
     return [of.get(str(name)) for name in more.annotations.annotators.tolist()]
 
 
@@ -89,15 +99,11 @@ def times_of(more: Columns, time: str, *, named: bool) -> NDArray[Any] | None:
     if not named and time in dict(reading.wanted).values():
         return None
     more.check_column(time, "of times", "time")
-    if reading.annotator is None and named:
-        raise ValueError(
-            "`time` is of what somebody said, and no column says who annotated. "
-            "Name it: annotator='COLUMN'."
-        )
-    if reading.annotator is None:
+    if reading.annotator is None and not named:
         return None
-    roles = str(reading.item), reading.annotator
-    rows = more.of_items([reading.annotator, time], [time])
+    annotator = more.annotator_for("`time` is of what somebody said")
+    rows = more.of_items([annotator, time], [time])
+    roles = str(reading.item), annotator
     return read_times(rows, roles, time, more.annotations, named=named, say=more.say)
 
 
@@ -175,13 +181,9 @@ def choose_scored(more: Columns, scored: str) -> list[Any]:
         with commas, of a column that says the same in all rows of an annotator
     """
     names, annotators = more.table.names, more.annotations.annotators.tolist()
-    if more.reading.annotator is None:
-        raise ValueError(
-            "`scored` says whose votes are predicted, and no column says who annotated. "
-            "Name it: annotator='COLUMN'."
-        )
+    by = more.annotator_for("`scored` says whose votes are predicted")
     column, equals, words = scored.partition("=")
-    column, by = column.strip(), more.reading.annotator
+    column = column.strip()
     if equals and column in names:
         values = _values_of_annotators(more, by, column, "scored", "scored='ann,bob'")
         wanted, told = _words(words), sorted(set(values.values()))
@@ -301,3 +303,26 @@ def _placed(
         truth[place[name]] += values if soft else np.eye(K)[names[values[0]]]
     total = truth.sum(axis=1, keepdims=True)
     return np.where(total > 0, truth / (1 if soft else np.where(total > 0, total, 1)), np.nan)
+
+
+def read_costs(source: str) -> dict[str, float]:
+    """What an annotation of each annotator costs, by name, for `triage(costs=...)`.
+
+    A table with a column of annotators, found by its usual names, and one called cost or price.
+    """
+    with opened(source, Reading()) as (_, table):
+        who = find_columns(table.names).get("annotator")
+        cost = next((name for name in table.names if name.strip().lower() in _COST), None)
+        if who is None or cost is None:
+            raise ValueError(
+                "`costs` must be a table with the columns annotator and cost; the columns are "
+                f"{listed(table.names)}."
+            )
+        pairs = typed(table.pick([who, cost], [cost]), [cost]).fetchall()
+    costs = {str(name): value for name, value in pairs if name is not None and value is not None}
+    if len(costs) < len(pairs):
+        raise ValueError(
+            f"`costs` must name each annotator once, with a cost; {counted(len(pairs), 'row')} "
+            f"came for {counted(len(costs), 'annotator')}."
+        )
+    return costs

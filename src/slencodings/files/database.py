@@ -18,8 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slencodings.choices import CsvStyle
-from slencodings.files.in_place import fuse_in_place, refuse_calibrated
-from slencodings.files.job import choose_weighing
+from slencodings.files.job import choose_weighing, fuse_in_place, refuse_calibrated
 from slencodings.files.write import (
     check_target,
     disk_errors,

@@ -26,17 +26,10 @@ from slencodings.files.beside import BESIDE
 from slencodings.files.bucket import ADDRESS, check_object, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, lay_out, note_open
-from slencodings.files.job import (
-    Also,
-    Input,
-    Job,
-    Weighing,
-    choose_weighing,
-    read_job,
-)
+from slencodings.files.job import Also, Input, Job, choose_weighing, read_job
 from slencodings.files.locate import Relation, Source, locate, read_tool
 from slencodings.files.scan import Step, choose
-from slencodings.files.store.opening import alone
+from slencodings.files.store.batches import alone
 from slencodings.files.values import read_chosen
 from slencodings.files.write import (
     check_finite,
@@ -92,7 +85,7 @@ def encode_file(
     into : a store of evidence to add the annotations to; the opinions are those of all it holds
     again : add them even if they were added before
     by_annotator : keep sums of each annotator in a store that is begun, so that they can be
-        forgotten: `files.forget.forget`
+        forgotten: `files.adding.forget`
     memory : about as much as may be used, such as "2GB"; what does not fit goes to disk. Left out,
         most of what the machine has
     save_crowd : where to keep what was learned
@@ -135,7 +128,7 @@ def encode_file(
                 # A copy, because somebody may add to it meanwhile.
                 copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
                 return fuse_store(job, Path(copy))
-            return _fuse(job, choose_weighing(reading, fusing, say), save_crowd)
+            return _fuse(job, save_crowd)
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
@@ -158,9 +151,10 @@ def _hand_over(new: Path, target: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fuse(job: Job, weighing: Weighing, save_crowd: str | None) -> About:
+def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
     fusing, source, large = job.fusing, job.source, _are_large(job.source)
+    weighing = choose_weighing(job.reading, fusing, job.say)
     if save_crowd is not None and not weighing.learns:
         raise ValueError(
             f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "

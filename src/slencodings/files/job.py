@@ -1,4 +1,7 @@
-"""What is to be done with files of annotations, and what was read of them and is told of it."""
+"""What is to be done with files of annotations, and what was read of them and is told of it.
+
+Tables that stay where they are, on a cluster or in a database, are fused there.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,18 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from duckdb import ColumnExpression, ConstantExpression
 from numpy.typing import NDArray
 
+from slencodings import __version__
 from slencodings.annotations import Annotations, counted, plainly, some
+from slencodings.files.forms import about_rows, usual_form
 from slencodings.files.locate import Connection, Relation, Source
 from slencodings.files.scan import Step
 from slencodings.files.write import quote
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
-from slencodings.tables.fuse import Fusing
+from slencodings.tables.checks import Check, check_now
+from slencodings.tables.columns import typed_labels
+from slencodings.tables.engines import About, Frame
+from slencodings.tables.fuse import Fusing, fuse_rows
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows, count_repeated, read_rows
 from slencodings.trust.crowd import Crowd
@@ -242,7 +250,13 @@ def tell(
     notes = about_labels(rows.counts["unlabelled"], rows.labels)
     if repeated is not None:
         found, parts = repeated[0] * repeated[1], repeated[1]
-        notes += _about_repeated(found, parts) if found else []
+        about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
+        if found:
+            notes.append(
+                f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)} an earlier (item, "
+                f"annotator) pair{where}; all are kept. --duplicates average|first|last|error "
+                "changes that"
+            )
         counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}
         rows = rows._replace(counts=counts)
     several = f"{files:,} files, " if files > 1 else ""
@@ -263,9 +277,49 @@ def about_labels(n: int, labels: Sequence[Any]) -> list[str]:
     ]
 
 
-def _about_repeated(n: int, parts: int) -> list[str]:
-    about, where = ("", "") if parts == 1 else ("about ", ", counted on some of the items")
-    return [
-        f"{about}{counted(n, 'row')} repeat{'s' * (n == 1)} an earlier (item, annotator) pair"
-        f"{where}; all are kept. --duplicates average|first|last|error changes that"
-    ]
+def refuse_calibrated(reading: Reading, where: str) -> None:
+    """Refuse to learn a scale of confidence elsewhere than `where` that is done."""
+    if reading.confidence_scale == "calibrated":
+        raise ValueError(
+            f"confidence scales are learned {where}; `calibrated` came. Name the ends, "
+            "confidence_scale=(1, 5), or leave it out: then its worth is learned with that of "
+            "annotators."
+        )
+
+
+def fuse_in_place(
+    table: Any,
+    reading: Reading,
+    fusing: Fusing,
+    weighing: Weighing,
+    *,
+    name: str,
+    source: About,
+    named: Reading | None = None,
+    check: Check = check_now,
+    say: Say,
+) -> tuple[Rows, Frame, Callable[[], About]]:
+    """The rows of a table, their opinions, still lazy, and what tells how they were made.
+
+    That is asked for once rows are checked, and tells people what was read.
+
+    Parameters
+    ----------
+    name : what people call the table
+    source : where it is from, to be told with opinions
+    named : the reading by the names that people know its columns by, if those are others
+    """
+    named = named or reading
+    reading, crowd = typed_labels(reading, table), weighing.crowd
+    if weighing.learns:
+        crowd = learn_from_table(table, reading, seed=fusing.seed, say=say)
+    rows = read_rows(table, reading, crowd=crowd, check=check)._replace(item=str(named.item))
+    form = usual_form(fusing.form, len(rows.labels))
+    frame, about = fuse_rows(rows, replace(fusing, form=form))
+    about |= {"version": __version__, **source}
+
+    def describe() -> About:
+        tell(rows, name, source.get("files", 1), say)
+        return about | about_rows(rows, named, weighing, fusing.seed)
+
+    return rows, frame, describe

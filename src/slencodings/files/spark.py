@@ -30,8 +30,7 @@ from slencodings.files.hadoop import (
     without_dots,
     write,
 )
-from slencodings.files.in_place import fuse_in_place, refuse_calibrated
-from slencodings.files.job import choose_weighing
+from slencodings.files.job import choose_weighing, fuse_in_place, refuse_calibrated
 from slencodings.files.write import tell_written
 from slencodings.progress import Say
 from slencodings.tables.checks import Flaw, any_of, refuse_flaws

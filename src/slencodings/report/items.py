@@ -11,10 +11,9 @@ import numpy as np
 from slencodings.annotations import Annotations
 from slencodings.evaluation.measure import codes_of_truth
 from slencodings.opinion import Codes, Floats
-from slencodings.report.chosen import MOST_EACH, Chosen
 from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
 from slencodings.report.summary import Item, Items
-from slencodings.report.todo import Todo
+from slencodings.report.todo import MOST_EACH, Chosen, Todo
 from slencodings.report.without import Without, likeliest
 from slencodings.triage import reasons
 from slencodings.trust import Weighed

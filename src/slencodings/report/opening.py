@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from slencodings.annotations import counted
 from slencodings.report.markup import tag
+from slencodings.report.people import fell
 from slencodings.report.pieces import about, named_annotators, to_item
-from slencodings.report.portraits import fell
 from slencodings.report.summary import Person, Summary
 
 _Row = TypeVar("_Row", bound=Mapping[str, Any])

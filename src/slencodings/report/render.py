@@ -1,4 +1,4 @@
-"""From a summary to one page that needs no other file."""
+"""From a summary to one page that needs no other file, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import base64
 import hashlib
 import html
 import re
+import shlex
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
+from slencodings.files.write import check_place, replacing
 from slencodings.report.charts import charts
 from slencodings.report.markup import Markup, data, join
 from slencodings.report.names import shown
@@ -128,3 +132,22 @@ def _library() -> str:
 def _known(text: str) -> str:
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
+
+
+def check_page(target: str, source: str | Sequence[str]) -> None:
+    """Refuse a place where no page can be written, before any work is done."""
+    path = Path(target)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"a report is a page, so its name must end in .html; {target!r} came. "
+            f"Name it {shlex.quote((path.stem or 'report') + '.html')}."
+        )
+    check_place(target, source)
+
+
+def write_page(page: str, target: str) -> str:
+    """Write all of a page or nothing, and tell how large it is."""
+    written = page.encode()
+    with replacing(Path(target)) as new:
+        new.write_bytes(written)
+    return f"{len(written) / 1e6:.1f} MB"

@@ -7,6 +7,7 @@ from typing import Any
 from slencodings.annotations import counted
 from slencodings.report.charts import MOST_RANKED
 from slencodings.report.markup import tag
+from slencodings.report.people import fell
 from slencodings.report.pieces import (
     figure,
     heat_key,
@@ -15,7 +16,6 @@ from slencodings.report.pieces import (
     notes,
     square,
 )
-from slencodings.report.portraits import fell
 from slencodings.report.summary import People, Person, Summary
 
 # Annotators that are named, of those who became worse.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,24 +13,26 @@ from slencodings import metrics
 from slencodings.aggregate import krippendorff_alpha, soft_vote
 from slencodings.annotations import Annotations
 from slencodings.annotators.intervals import interval
+from slencodings.evaluation import compare
 from slencodings.evaluation.measure import as_truth
+from slencodings.evaluation.methods import well_known
 from slencodings.evaluation.predicted import log_loss
+from slencodings.evaluation.rows import Row
 from slencodings.evaluation.sets import check_sets
+from slencodings.evaluation.text import lessons
 from slencodings.opinion import Floats
-from slencodings.report.chosen import choose
-from slencodings.report.compared import compare_encodings
 from slencodings.report.items import ItemColumns, describe_items
-from slencodings.report.kinds import (
+from slencodings.report.labels import (
+    describe_labels,
     describe_order,
     describe_sets,
     describe_sources,
     who_may_stand_in,
 )
-from slencodings.report.labels import describe_labels
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
-from slencodings.report.summary import Glance, Histogram, Kind, Scored, Summary
-from slencodings.report.todo import Limits, Todo, describe_next, find_todo
+from slencodings.report.summary import Compared, Glance, Histogram, Kind, Score, Scored, Summary
+from slencodings.report.todo import Limits, Todo, choose, describe_next, find_todo
 from slencodings.report.without import without_each
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES
 from slencodings.trust import Weighed, weigh
@@ -38,6 +40,10 @@ from slencodings.trust.learn_crowd import scored_annotators
 
 Progress = Callable[[str, int, int], None]
 
+# Larger crowds are compared on a sample of their items; smaller ones have nothing to hold out.
+MOST_COMPARED, FEWEST_COMPARED = 20_000, 10
+# What people confuse with what takes the square of the labels to learn.
+_MOST_LABELS = 20
 _RESAMPLES = 300
 _BINS = 20
 
@@ -212,3 +218,56 @@ def _rounded_up(x: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(x))
     return min(next(m * power for m in (1, 2, 5, 10) if m * power >= x), 1.0)
+
+
+def compare_encodings(
+    a: Annotations, scored: Any, seed: int, progress: Callable[[int, int], None]
+) -> Compared:
+    """How well well-known encodings predict held-out votes."""
+    n = np.bincount(a.item, minlength=len(a.items))
+    shared = np.flatnonzero(n > 1)
+    if len(shared) < FEWEST_COMPARED:
+        return {
+            "why_not": "Encodings are compared by predicting each annotation from the others on "
+            f"its item. That takes at least {FEWEST_COMPARED} items with two annotations or more; "
+            f"here are {len(shared):,}.",
+            "items": 0,
+            "sampled": False,
+            "scored": 0,
+            "folds": 0,
+            "rows": [],
+            "lessons": [],
+            "notes": [],
+        }
+    kept = shared
+    if len(a.item) > MOST_COMPARED:
+        drawn = np.random.default_rng(seed).permutation(shared)
+        kept = drawn[: max(int(np.sum(np.cumsum(n[drawn]) <= MOST_COMPARED)), FEWEST_COMPARED)]
+    # Only these items, as methods take time for every item there is.
+    some = a.of_items(np.sort(kept))
+    found = compare(
+        some,
+        scored=scored,
+        methods=well_known(some),
+        folds=5 if len(a.labels) <= _MOST_LABELS else 2,
+        bootstrap=_RESAMPLES,
+        seed=seed,
+        progress=lambda done, total, _: progress(done, total),
+    )
+    return {
+        "why_not": None,
+        "items": len(kept),
+        "sampled": len(kept) < len(shared),
+        "scored": found.about.scored,
+        "folds": found.about.folds,
+        "rows": [_encoding_score(row) for row in found.rows],
+        "lessons": lessons(found.rows),
+        "notes": found.notes,
+    }
+
+
+def _encoding_score(row: Row) -> Score:
+    numbers = ("votes", "votes_low", "votes_high", "behind_low", "behind_high")
+    # JSON has no infinity.
+    finite = {k: None if (x := row[k]) is None or not math.isfinite(x) else x for k in numbers}
+    return cast(Score, {"method": row["method"], **finite, "best": row["best"]})

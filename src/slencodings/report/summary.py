@@ -130,7 +130,7 @@ class Part(TypedDict):
 
 
 class Person(TypedDict):
-    """An annotator that is listed; where they differ as `portraits.differs_most` has it."""
+    """An annotator that is listed; where they differ as `people.differs_most` has it."""
 
     annotator: str
     verdict: Verdict | None

@@ -11,7 +11,6 @@ if _missing := [name for name in ("torch", "sklearn", "safetensors") if find_spe
 
 from slencodings.torch.classifier import SLEClassifier
 from slencodings.torch.head import OpinionHead, opinion_from_logits, start_at
-from slencodings.torch.helped import Helped, truth_with_network, votes_with_network
 from slencodings.torch.losses import (
     kl_loss,
     mtlsl_loss,
@@ -21,7 +20,13 @@ from slencodings.torch.losses import (
     soft_kl,
     vote_loss,
 )
-from slencodings.torch.rounds import Rounds, learn_in_rounds
+from slencodings.torch.rounds import (
+    Helped,
+    Rounds,
+    learn_in_rounds,
+    truth_with_network,
+    votes_with_network,
+)
 from slencodings.torch.trainer import opinion_loss, opinion_metrics, pack, unpack
 
 __all__ = [
