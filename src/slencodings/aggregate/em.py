@@ -55,10 +55,6 @@ class Ballots(NamedTuple):
     weight: Floats
     shape: tuple[int, int, int]
 
-    def by_item(self, value: Floats) -> Floats:
-        """Add up the values of each item's votes (N,)."""
-        return sums_by(self.item, value, self.shape[0])
-
     def by_annotator(self, value: Floats) -> Floats:
         """Add up the values of each annotator's votes (M,)."""
         return sums_by(self.annotator, value, self.shape[1])
@@ -73,16 +69,19 @@ class Ballots(NamedTuple):
         _, M, K = self.shape
         return sums_by(self.cell, value, M * K).reshape(M, K)
 
-    def table(self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]) -> csr_array:
-        """The weights in rows (item or choice) and columns (annotator or cell).
+    def tables(
+        self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]
+    ) -> tuple[csr_array, csr_array]:
+        """The weights in rows (item or choice) and columns (annotator or cell), and turned.
 
-        Its products are the weighted sums over votes, from the left by row, from the right by
-        column, and take no memory for each vote.
+        Their products are the weighted sums over votes, by row and by column, and take no memory
+        for each vote. To turn a small table takes as long as to multiply it, so that is done once.
         """
         from scipy.sparse import csr_array
 
         start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
-        return csr_array((self.weight, column, start.astype(column.dtype)), shape=shape)
+        table = csr_array((self.weight, column, start.astype(column.dtype)), shape=shape)
+        return table, table.T
 
 
 def ballots_of(annotations: Annotations, *, use_confidence: bool) -> Ballots:
