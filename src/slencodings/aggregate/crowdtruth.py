@@ -68,8 +68,8 @@ def crowdtruth(
     N, M, K = len(annotations.items), len(annotations.annotators), len(annotations.labels)
     judged = judgments(annotations)
     shared = judged.shared()
-    items, item = _renumbered(shared.item)
-    people, annotator = _renumbered(shared.annotator)
+    items, item = np.unique(shared.item, return_inverse=True)
+    people, annotator = np.unique(shared.annotator, return_inverse=True)
     shared = shared._replace(item=item, annotator=annotator)
     votes = list(votes_in_blocks(shared, K))
     pairs = None if open_ended else list(pairs_in_blocks(shared, K, max_pairs))
@@ -266,12 +266,6 @@ def _qualities(
 
 def _ratio(total: NDArray[Any], weight: NDArray[Any]) -> Floats:
     return total / np.maximum(weight, _EPS)
-
-
-def _renumbered(codes: Codes) -> tuple[Codes, Codes]:
-    """The codes that occur, ascending, and the place of each among them."""
-    there = np.bincount(codes) > 0
-    return np.flatnonzero(there), (np.cumsum(there) - 1)[codes]
 
 
 def _scatter(at: Codes, value: Floats, n: int) -> NDArray[Any]:
