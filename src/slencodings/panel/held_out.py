@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, sums_by
-from slencodings.evaluation.measure import middle, resample
+from slencodings.annotations import Annotations
+from slencodings.evaluation.measure import middle, resample_groups
 from slencodings.evaluation.predicted import log_loss
 from slencodings.opinion import Codes, Floats
 from slencodings.trust import Crowd, learn_crowd
@@ -175,10 +175,7 @@ class Score(NamedTuple):
 
 def compare_losses(item: Codes, own: Floats, other: Floats, *, bootstrap: int, seed: int) -> Score:
     """How far losses (S,) are below others of the same votes, items resampled together."""
-    places, at = np.unique(item, return_inverse=True)
-    N = len(places)
-    sums = np.stack([sums_by(at, own, N), sums_by(at, other - own, N)], axis=1)
-    counts = np.tile(np.bincount(at, minlength=N)[:, None], (1, 2))
-    drawn = resample(sums, counts, bootstrap, np.random.default_rng(seed))
+    both = np.stack([own, other - own], axis=1)
+    drawn = resample_groups(item, both, bootstrap, np.random.default_rng(seed))
     votes, gain = middle(drawn[:, 0]), middle(drawn[:, 1])
     return Score(float(np.mean(own)), *votes, float(np.mean(other - own)), *gain)
