@@ -261,14 +261,13 @@ def first_of_each(
     if len(a.annotators) <= 1:
         return a, ["annotators are not told apart, so nothing is learned about them"]
     _, first = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)
-    keep = np.zeros(len(a.item), dtype=bool)
-    keep[first] = True
-    repeated = int(np.sum(~keep))
+    repeated = len(a.item) - len(first)
     if not repeated:
         return a, []
     repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
     many = counted(repeated, "annotation")
-    return a.rows(keep), [f"{many} {repeat} an (item, annotator) pair and {are} left out"]
+    kept = a.rows(np.sort(first))
+    return kept, [f"{many} {repeat} an (item, annotator) pair and {are} left out"]
 
 
 def chosen_names(
