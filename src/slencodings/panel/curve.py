@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slencodings.aggregate.agreement import spread
 from slencodings.annotations import Annotations
 from slencodings.evaluation.predicted import log_loss
 from slencodings.opinion import Codes, Floats
@@ -119,9 +120,7 @@ class _Asked(NamedTuple):
 
     def models(self, votes: Codes) -> tuple[Codes, Codes]:
         """All models on the item of each vote, and the vote they are for."""
-        n = self.judges_on[votes]
-        of_vote = np.repeat(np.arange(len(votes)), n)
-        within = np.arange(len(of_vote)) - np.repeat(np.cumsum(n) - n, n)
+        of_vote, within = spread(self.judges_on[votes])
         return self.judges[self.first_judge[votes][of_vote] + within], of_vote
 
 

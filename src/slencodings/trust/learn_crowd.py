@@ -78,7 +78,7 @@ def learn_crowd(
     """
     _check_comparable(annotations, max_levels)
     rng = np.random.default_rng(rng)
-    a = annotations.rows(_random_order(annotations, rng))
+    a = annotations.rows(random_order(annotations, rng))
     scored_votes = scored_annotators(a, scored)[a.annotator]
     levels, level = (
         _levels_of_confidence(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
@@ -223,10 +223,10 @@ def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_
     return chosen
 
 
-def _random_order(a: Annotations, rng: np.random.Generator) -> Codes:
+def random_order(a: Annotations, rng: np.random.Generator) -> Codes:
     """The annotations sorted by item, in a random order within that is the same for any rows."""
     columns = a.y.T if a.soft else a.y[None]
-    order = np.lexsort((a.confidence, *columns, a.annotator, a.item))
+    order = np.lexsort((a.uncertainty, a.confidence, *columns, a.annotator, a.item))
     return order[np.lexsort((rng.random(len(order)), a.item[order]))]
 
 
