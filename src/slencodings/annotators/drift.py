@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, judgments, peer_agreement
 from slencodings.annotations import Annotations, sums_by
-from slencodings.annotators.peers import as_plain
+from slencodings.annotators.roster import as_plain
 from slencodings.opinion import Codes, Floats
 
 # So many answers before a change and after it can tell one.
