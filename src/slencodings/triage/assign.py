@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from slencodings.annotations import Annotations
 from slencodings.annotators.verdicts import pairs_met
 from slencodings.opinion import Codes, Floats
-from slencodings.triage.plan import MOST_EACH
+from slencodings.triage.outlook import MOST_EACH
 
 
 class Assignment(NamedTuple):

@@ -16,7 +16,7 @@ from slencodings.annotations import Annotations, counted
 from slencodings.kinds.pairs import Pairs
 from slencodings.opinion import Codes, Floats
 from slencodings.triage.assign import resources_of
-from slencodings.triage.plan import NEXT
+from slencodings.triage.outlook import NEXT
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, check_limits
 from slencodings.triage.triage import Triage
 from slencodings.trust.crowd import conflict_of
