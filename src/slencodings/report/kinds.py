@@ -15,7 +15,7 @@ from slencodings.kinds.ordered import at_least
 from slencodings.opinion import Codes, Floats, credible_interval
 from slencodings.panel import once_each, stated_confidence
 from slencodings.panel.alternative import alternative_annotator_tests
-from slencodings.panel.text import stand_ins
+from slencodings.panel.rows import stand_ins
 from slencodings.report.names import NAME_LETTERS, shown
 from slencodings.report.summary import Dot, KindTable
 from slencodings.trust import Weighed
