@@ -24,7 +24,7 @@ from slencodings.evaluation.predictors import (
     RightOrNot,
     crowd_habits,
 )
-from slencodings.trust.habits import Seen, learn_habits
+from slencodings.trust.truth import Seen, learn_habits
 
 # By the other annotations
 

@@ -18,8 +18,8 @@ from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_one_habit, l
 from slencodings.metrics import top_shares
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd
-from slencodings.trust.habits import Seen, learn_habits
 from slencodings.trust.learn_crowd import MOST_LABELS
+from slencodings.trust.truth import Seen, learn_habits
 
 # W of the Dirichlets that opinions stand for, unless it is learned.
 _PRIOR_WEIGHT = 2.0
