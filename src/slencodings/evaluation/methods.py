@@ -14,9 +14,15 @@ from slencodings import aggregate
 from slencodings.aggregate import Aggregate
 from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
-from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
-from slencodings.evaluation.predictors import Counts, Model, Reader, Readings, RightOrNot
+from slencodings.evaluation.predictors import (
+    Averaged,
+    Counts,
+    Model,
+    Reader,
+    Readings,
+    RightOrNot,
+)
 from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
 from slencodings.trust.learn_crowd import learns_confusions
