@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, check_pairs, judgments, spread
 from slencodings.aggregate.result import Aggregate, OnStep
+from slencodings.aggregate.votes import votes_or_one_each
 from slencodings.annotations import Annotations, leave_one_out
 from slencodings.opinion import Codes, Floats
 
@@ -114,9 +115,7 @@ def sentence_relation_score(annotations: Annotations, *, normalize: bool = False
     >>> sentence_relation_score(from_table(table, item="item", label="label")).probability
     array([[0.6, 0.8]])
     """
-    n = annotations.sums()
-    unlabelled = np.sum(n, axis=-1) == 0
-    n[unlabelled] = 1
+    n, unlabelled = votes_or_one_each(annotations)
     norm = np.sum(n, axis=-1) if normalize else np.sqrt(np.sum(n**2, axis=-1))
     return Aggregate(n / norm[:, None], None, {"unlabelled": int(unlabelled.sum())})
 

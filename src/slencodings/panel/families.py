@@ -140,19 +140,10 @@ def _family(
         drawn = resample(sums, counts, bootstrap, np.random.default_rng(seed))
     # A pair that shares no item in a draw says nothing in it.
     A, E, r = _correlation(once)
-    low, high = middle(
-        np.asarray([_effective_votes(len(members), _correlation(x)[2]) for x in drawn])
-    )
-    return Family(
-        name,
-        [a.annotators[m] for m in members],
-        A,
-        E,
-        r,
-        _effective_votes(len(members), r),
-        low,
-        high,
-    )
+    each = np.asarray([r, *(_correlation(x)[2] for x in drawn)])
+    votes = len(members) / (1 + (len(members) - 1) * each)
+    judges = [a.annotators[m] for m in members]
+    return Family(name, judges, A, E, r, float(votes[0]), *middle(votes[1:]))
 
 
 def _correlation(means: Floats) -> tuple[float, float, float]:
@@ -160,7 +151,3 @@ def _correlation(means: Floats) -> tuple[float, float, float]:
     A, E, most = (float(np.nanmean(x)) for x in np.reshape(means, (-1, 3)).T)
     r = (A - E) / (most - E) if most > E else 1.0
     return A, E, min(max(r, 0.0), 1.0)
-
-
-def _effective_votes(n: int, r: float) -> float:
-    return n / (1 + (n - 1) * r)
