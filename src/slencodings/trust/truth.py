@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ _CORRELATIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 FOLDS = 4
 # What is only to choose and to predict by needs fewer digits.
 _ROUGHLY = 1e-4
+# Log-likelihoods (R, K) and how many (R,): of all others on a vote's item, and of those before it.
+_Others: TypeAlias = list[tuple[Floats, Floats]]
 # More votes tell no more about what people say where a label is true.
 _ENOUGH_FOR_HABITS = 50_000
 # Of steps of EM, that a leap goes on for.
@@ -166,14 +168,11 @@ class _Said(NamedTuple):
         for k, column in enumerate(self.log_likelihood.T):
             every[:, k], earlier[:, k] = items.others_and_before(column)
         n_others, n_before = items.others_and_before(np.ones(len(every)))
-        return _Others(every, n_others, earlier, n_before)
+        return [(every, n_others), (earlier, n_before)]
 
     def truth(self, others: _Others, correlation: float) -> TruthOfOthers:
-        return TruthOfOthers(
-            posterior(self.log_prior, others.all, others.n_all, correlation),
-            posterior(self.log_prior, others.earlier, others.n_earlier, correlation),
-            self.fold,
-        )
+        every, earlier = (posterior(self.log_prior, *told, correlation) for told in others)
+        return TruthOfOthers(every, earlier, self.fold)
 
     def loss(self, others: _Others, correlation: float) -> float:
         """The log-loss of votes by annotators who are known, half from each of two truths."""
@@ -181,15 +180,6 @@ class _Said(NamedTuple):
         truths = self.truth(others, correlation)[:2]
         chances = (np.einsum("qc,qc->q", truth, likelihood) for truth in truths)
         return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
-
-
-class _Others(NamedTuple):
-    """Log-likelihoods (R, K) of all others on a vote's item and of those before, and how many."""
-
-    all: Floats
-    n_all: Floats
-    earlier: Floats
-    n_earlier: Floats
 
 
 def fit_model(
