@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.result import OnStep
-from slencodings.annotations import Annotations, counted, sums_by
+from slencodings.annotations import Annotations, counted, safe_log, sums_by
 from slencodings.choices import ClassPrior
 from slencodings.opinion import Codes, Floats
 
@@ -366,11 +366,6 @@ def accuracy_and_kappa(prior: Floats, confusion: Floats) -> tuple[Floats, Floats
     """How often annotators are right by their confusions (M, K, K), and above chance, (M,) each."""
     accuracy = np.clip(np.einsum("c,mcc->m", prior, confusion), 0, 1)
     return accuracy, above_chance(accuracy, np.einsum("c,mcl->ml", prior, confusion) @ prior)
-
-
-def safe_log(x: Floats) -> Floats:
-    """The logarithm, minus infinity at 0, without a warning."""
-    return np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
 
 
 def check_steps(n_iter: int, tol: float) -> None:

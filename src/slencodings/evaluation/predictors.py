@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from slencodings.aggregate.em import expected_answers, safe_log
-from slencodings.annotations import Annotations, leave_one_out, sums_by
+from slencodings.aggregate.em import expected_answers
+from slencodings.annotations import Annotations, leave_one_out, safe_log, sums_by
 from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_one_habit, learn_own_habits
 from slencodings.metrics import top_shares
 from slencodings.opinion import Floats
