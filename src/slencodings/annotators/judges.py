@@ -97,7 +97,9 @@ def describe_judges(
     judged = judgments(crowd).shared()
     agreement = share_of_agreement(crowd)
     ends = interval(agreement, agreement_sample_size(judged, M, len(LABELS)))
-    usual = _usual(fit.d[n >= FEWEST_ITEMS])
+    # Scores have no scale but that of those who judge.
+    median = float(np.median(fit.d[n >= FEWEST_ITEMS])) if np.any(n >= FEWEST_ITEMS) else 0.0
+    usual = median if median > 0 else 1.0
     d, spread, side_spread = fit.d / usual, _Z * fit.d_deviation / usual, _Z * fit.b_deviation
     verdicts = _verdicts(d, d - spread, d + spread, n)
     tied = sums_by(a.annotator, a.vectors[:, LABELS.index("tie")], M)
@@ -185,12 +187,6 @@ def _fit(a: Annotations, gap: Floats, t: float) -> _Fit:
             break
     determinant = hessian[0] * hessian[2] - hessian[1] ** 2
     return _Fit(d, b, np.sqrt(hessian[2] / determinant), np.sqrt(hessian[0] / determinant))
-
-
-def _usual(d: Floats) -> float:
-    """By which d is divided: scores have no scale but that of those who judge."""
-    median = float(np.median(d)) if len(d) else 0.0
-    return median if median > 0 else 1.0
 
 
 def _verdicts(d: Floats, low: Floats, high: Floats, judged: Codes) -> list[Judged]:

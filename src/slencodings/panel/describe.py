@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.choices import Alignment
 from slencodings.opinion import Floats
-from slencodings.panel.alternative import AlternativeAnnotatorTest, alternative_annotator_tests
+from slencodings.panel.alternative import alternative_annotator_tests
 from slencodings.panel.confidence import stated_confidence
 from slencodings.panel.families import effective_votes
 from slencodings.panel.held_out import (
@@ -93,7 +93,18 @@ def describe_panel(
         alone=tried.score((), ()),
         together=tried.score(everyone, ()),
         share=tried.share(everyone),
-        judges=_judges(a, tried, everyone, tests, prices),
+        judges=[
+            Judge(
+                a.annotators[m],
+                family(a.annotators[m]),
+                int(np.sum(a.annotator == m)),
+                tried.score((m,), ()),
+                tried.score(everyone, tuple(j for j in everyone if j != m)),
+                tests.get(a.annotators[m]),
+                None if prices is None else prices[m],
+            )
+            for m in everyone
+        ],
         families=effective_votes(a, is_person, bootstrap=bootstrap, seed=seed),
         people=by_number_of_people(held, *crowds, bootstrap=bootstrap, seed=seed),
         path=path,
@@ -101,28 +112,6 @@ def describe_panel(
             annotations, is_person, sources=sources, bootstrap=bootstrap, seed=seed
         ),
     )
-
-
-def _judges(
-    a: Annotations,
-    tried: _Tried,
-    everyone: tuple[int, ...],
-    tests: Mapping[Any, AlternativeAnnotatorTest],
-    prices: Mapping[int, float] | None,
-) -> list[Judge]:
-    """Each model: what it adds to people and to all others, and whether it may replace one."""
-    return [
-        Judge(
-            a.annotators[m],
-            family(a.annotators[m]),
-            int(np.sum(a.annotator == m)),
-            tried.score((m,), ()),
-            tried.score(everyone, tuple(j for j in everyone if j != m)),
-            tests.get(a.annotators[m]),
-            None if prices is None else prices[m],
-        )
-        for m in everyone
-    ]
 
 
 class _Fitted(NamedTuple):
