@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from test_learned_crowd import population
 
 from slencodings.aggregate import em, shrunk, shrunk_dawid_skene
-from slencodings.trust.habits import Seen, learn_habits
+from slencodings.trust.truth import Seen, learn_habits
 
 
 def distributions(rng, *shape):

@@ -19,7 +19,7 @@ from slencodings.aggregate import (
     shrunk_dawid_skene,
 )
 from slencodings.aggregate.shrunk import steps_from_truth
-from slencodings.evaluation.averaged import Averaged
+from slencodings.evaluation.predictors import Averaged
 from slencodings.kinds.ordered import (
     absolute_error,
     at_least,

@@ -21,7 +21,7 @@ import slencodings as sle
 from slencodings.aggregate import dawid_skene
 from slencodings.metrics import jsd
 from slencodings.trust import Ridge, crowd_from_json, learn_crowd, sample_items
-from slencodings.trust.sample import sample_by_hash
+from slencodings.trust.learn_from_table import sample_by_hash
 
 P = 2**31 - 1
 

@@ -22,7 +22,7 @@ from slencodings.tables.roles import Reading
 from slencodings.trust import Ridge, learn_crowd
 from slencodings.trust.learn_from_table import learn_from_table
 
-ct = sys.modules["slencodings.aggregate.crowdtruth_blocks"]
+ct = sys.modules["slencodings.aggregate.crowdtruth"]
 METHODS = [dawid_skene, one_coin, glad, crowdtruth, mace]
 
 

@@ -15,8 +15,15 @@ from slencodings import from_table
 from slencodings.annotators import judge
 from slencodings.datasets import digits_crowd
 from slencodings.triage import status, triage
-from slencodings.triage.outlook import Outlook, information, look_ahead
-from slencodings.triage.plan import DRAWS, MOST_EACH, concave, plan
+from slencodings.triage.outlook import (
+    DRAWS,
+    MOST_EACH,
+    Outlook,
+    concave,
+    information,
+    look_ahead,
+    plan,
+)
 from slencodings.trust import weigh
 
 

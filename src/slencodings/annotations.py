@@ -300,6 +300,11 @@ def sums_by(group: Codes, value: Floats, size: int = 0) -> Floats:
     return np.bincount(group, value, size).astype(float, copy=False)
 
 
+def safe_log(x: Floats) -> Floats:
+    """The logarithm, minus infinity at 0, without a warning."""
+    return np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
+
+
 def in_steps(x: Any) -> Any:
     """The nearest whole number of steps of 2**-32, of an array or of an expression of a table.
 

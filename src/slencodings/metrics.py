@@ -11,7 +11,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slencodings.annotations import counted, leave_one_out, sums_by
+from slencodings.annotations import counted, leave_one_out, safe_log, sums_by
 from slencodings.opinion import Codes, Floats
 
 # Far beyond what rounding in half precision leaves, far below what counts or logits sum to.
@@ -166,7 +166,7 @@ def held_out_log_loss(
     given = i[q] * K + k
     limit = leave_one_out(certain[q] * share, given) / np.where(infinite > 0, infinite, 1)
     P = np.where(infinite > 0, limit, (leave_one_out(w[q] * share, given) + a[k]) / total)
-    loss = sums_by(q, share * -_log(P), len(i))
+    loss = sums_by(q, share * -safe_log(P), len(i))
     alone = np.bincount(i)[i] == 1
     if each:
         return np.where(alone, math.nan, loss)
@@ -323,14 +323,9 @@ def _cosine(p: Floats, q: Floats) -> float:
     return max(-1.0, min(1.0, cosine))
 
 
-def _log(x: Floats) -> Floats:
-    """The logarithm with log 0 = -inf, without a warning."""
-    return np.log(x, out=np.full_like(x, -math.inf), where=x > 0)
-
-
 def _xlogy(x: Floats, y: Floats) -> Floats:
     """x log y with 0 log 0 = 0."""
-    return x * np.where(x > 0, _log(y), 0)
+    return x * np.where(x > 0, safe_log(y), 0)
 
 
 def checked_pair(truth: ArrayLike, prediction: ArrayLike) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ count here; say it with soft labels if it should.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,13 +87,7 @@ def judgments(annotations: Annotations) -> Judgments:
     key = annotations.item * M + annotations.annotator
     if annotations.soft:
         names, of, size = np.unique(key, return_inverse=True, return_counts=True)
-        mean = annotations.y
-        if len(names) == len(key):
-            mean = np.empty_like(annotations.y, dtype=float)
-            mean[of] = annotations.y
-        else:
-            columns = [np.bincount(of, column, len(names)) for column in annotations.y.T]
-            mean = np.stack(columns, axis=-1) / size[:, None]
+        mean = replace(annotations, item=of, items=names).sums() / size[:, None]
         row, label = np.nonzero(mean)
         value = mean[row, label]
     else:

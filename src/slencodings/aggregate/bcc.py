@@ -62,8 +62,7 @@ def bcc(
     known = em.gold_codes(annotations, gold)
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
-    A = ballots.table(ballots.item, ballots.cell, (N, M * K))
-    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
+    A, by_cell = ballots.tables(ballots.item, ballots.cell, (N, M * K))
     votes = ballots.by_choice(ballots.weight)
     del ballots
     informed = (np.sum(votes, axis=1) > 0) | (known >= 0)
@@ -90,15 +89,8 @@ def bcc(
     truth = np.sum(q.reshape(N, K, types), axis=2)
     # Nothing is known of an item that nobody labelled, but how common labels were a step ago.
     truth[~informed] = np.sum((count / np.sum(count)).reshape(K, types), axis=1)
-    ended = {"converged": converged, "iterations": iterations}
-    return _described(truth, *counted(q), types, ended)
-
-
-def _described(
-    truth: Floats, alpha: Floats, count: Floats, types: int, ended: dict[str, bool | int]
-) -> Aggregate:
-    """What the means of the Dirichlets say of labels and annotators."""
-    M, K = alpha.shape[:2]
+    # What the means of the Dirichlets say of labels and annotators.
+    alpha, count = counted(q)
     p = (count / np.sum(count)).reshape(K, types)
     by_type = (alpha / np.sum(alpha, axis=1, keepdims=True)).reshape(M, K, K, types)
     confusion = np.einsum("mlct,ct->mcl", by_type, p / np.sum(p, axis=1, keepdims=True))
@@ -110,8 +102,10 @@ def _described(
         "confusion_by_type": np.moveaxis(by_type, 1, 3),
         "prior": prior,
         "prior_by_type": p,
+        "converged": converged,
+        "iterations": iterations,
     }
-    return Aggregate(truth, accuracy, details | ended)
+    return Aggregate(truth, accuracy, details)
 
 
 def _start(votes: Floats, gold: Codes, types: int, rng: np.random.Generator | None) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate.result import OnStep
-from slencodings.annotations import Annotations, counted, sums_by
+from slencodings.annotations import Annotations, counted, safe_log, sums_by
 from slencodings.choices import ClassPrior
 from slencodings.opinion import Codes, Floats
 
@@ -55,10 +55,6 @@ class Ballots(NamedTuple):
     weight: Floats
     shape: tuple[int, int, int]
 
-    def by_item(self, value: Floats) -> Floats:
-        """Add up the values of each item's votes (N,)."""
-        return sums_by(self.item, value, self.shape[0])
-
     def by_annotator(self, value: Floats) -> Floats:
         """Add up the values of each annotator's votes (M,)."""
         return sums_by(self.annotator, value, self.shape[1])
@@ -73,16 +69,19 @@ class Ballots(NamedTuple):
         _, M, K = self.shape
         return sums_by(self.cell, value, M * K).reshape(M, K)
 
-    def table(self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]) -> csr_array:
-        """The weights in rows (item or choice) and columns (annotator or cell).
+    def tables(
+        self, row: NDArray[Any], column: NDArray[Any], shape: tuple[int, int]
+    ) -> tuple[csr_array, csr_array]:
+        """The weights in rows (item or choice) and columns (annotator or cell), and turned.
 
-        Its products are the weighted sums over votes, from the left by row, from the right by
-        column, and take no memory for each vote.
+        Their products are the weighted sums over votes, by row and by column, and take no memory
+        for each vote. To turn a small table takes as long as to multiply it, so that is done once.
         """
         from scipy.sparse import csr_array
 
         start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=shape[0]))])
-        return csr_array((self.weight, column, start.astype(column.dtype)), shape=shape)
+        table = csr_array((self.weight, column, start.astype(column.dtype)), shape=shape)
+        return table, table.T
 
 
 def ballots_of(annotations: Annotations, *, use_confidence: bool) -> Ballots:
@@ -367,11 +366,6 @@ def accuracy_and_kappa(prior: Floats, confusion: Floats) -> tuple[Floats, Floats
     """How often annotators are right by their confusions (M, K, K), and above chance, (M,) each."""
     accuracy = np.clip(np.einsum("c,mcc->m", prior, confusion), 0, 1)
     return accuracy, above_chance(accuracy, np.einsum("c,mcl->ml", prior, confusion) @ prior)
-
-
-def safe_log(x: Floats) -> Floats:
-    """The logarithm, minus infinity at 0, without a warning."""
-    return np.log(x, out=np.full(x.shape, -np.inf), where=x > 0)
 
 
 def check_steps(n_iter: int, tol: float) -> None:

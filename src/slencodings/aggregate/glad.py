@@ -52,6 +52,8 @@ def glad(
     >>> glad(crowd).details["ability"].round(2)
     array([1.17, 1.17, 0.34])
     """
+    from scipy.special import expit
+
     em.check_steps(n_iter, tol)
     known = em.gold_codes(annotations, gold)
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
@@ -63,7 +65,7 @@ def glad(
     labelled = np.unique(ballots.item)
     return Aggregate(
         q,
-        sigmoid(a * np.exp(np.mean(b[labelled]) if len(labelled) else 1.0)),
+        expit(a * np.exp(np.mean(b[labelled]) if len(labelled) else 1.0)),
         {
             "ability": a,
             "ease": np.exp(b),
@@ -115,12 +117,6 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
         return value, (slope - unit * z) * unit, q
 
     return log_posterior, unit
-
-
-def sigmoid(x: Floats) -> Floats:
-    """1 / (1 + exp(-x)), which no x makes overflow."""
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, e) / (1 + e)
 
 
 def _take(values: Floats, at: Codes, out: Floats) -> Floats:

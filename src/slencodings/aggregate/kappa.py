@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def pairwise_kappa(
     who = judged.annotator[left] * M + judged.annotator[right]
     both, of, n = np.unique(who, return_inverse=True, return_counts=True)
     distances = _squared_steps if weights == "quadratic" else _differences
-    observed, expected = distances(judged, _Both(left, right, of, n), K)
+    observed, expected = distances(judged, left, right, of, n, K)
     apart = expected > 1 - ONE
     kappa = np.where(apart, 1 - observed / np.where(apart, expected, 1), 1.0)
     for annotator in np.divmod(both, M):
@@ -75,24 +75,14 @@ def pairwise_kappa(
     return weighted_mean(total, weight)
 
 
-class _Both(NamedTuple):
-    """Pairs of judgments of one item, by the two annotators who gave them.
+def _differences(
+    judged: Judgments, left: NDArray[Any], right: NDArray[Any], of: Codes, n: Codes, K: int
+) -> tuple[Floats, Floats]:
+    """How often two differ, and how often they would by chance, (B,) each.
 
-    Attributes
-    ----------
-    left, right, of : (P,), the two judgments, and which two annotators
-    n : (B,), how many pairs two annotators have
+    Of pairs of judgments of one item, `left` and `right` (P,), `of` (P,) says which two annotators
+    gave them, who have `n` (B,).
     """
-
-    left: NDArray[Any]
-    right: NDArray[Any]
-    of: Codes
-    n: Codes
-
-
-def _differences(judged: Judgments, both: _Both, K: int) -> tuple[Floats, Floats]:
-    """How often two differ, and how often they would by chance, (B,) each."""
-    left, right, of, n = both
     B = len(n)
     at_left, vote_left = judged.votes_of(left)
     at_right, vote_right = judged.votes_of(right)
@@ -108,12 +98,13 @@ def _differences(judged: Judgments, both: _Both, K: int) -> tuple[Floats, Floats
     return 1 - p_o, 1 - p_e
 
 
-def _squared_steps(judged: Judgments, both: _Both, K: int) -> tuple[Floats, Floats]:
+def _squared_steps(
+    judged: Judgments, left: NDArray[Any], right: NDArray[Any], of: Codes, n: Codes, K: int
+) -> tuple[Floats, Floats]:
     """The mean squared steps between two, and what they would be by chance, (B,) each.
 
     E (X - Y)^2 = Var X + Var Y + (E X - E Y)^2, of one item and of all that two say
     """
-    left, right, of, n = both
     J, B = len(judged.item), len(n)
     mean = sums_by(judged.row, judged.value * judged.label, J)
     within = sums_by(judged.row, judged.value * (judged.label - mean[judged.row]) ** 2, J)

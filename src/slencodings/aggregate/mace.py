@@ -23,9 +23,10 @@ _EM_SMOOTHING = 0.01
 
 
 class _Cast(NamedTuple):
-    """The votes by choice and cell (N K, M K), their sums by cell (M, K), and gold (N,)."""
+    """The votes by choice and cell (N K, M K), turned, their sums by cell (M, K), and gold (N,)."""
 
     table: csr_array
+    turned: csr_array
     votes: Floats
     gold: Codes
 
@@ -94,8 +95,8 @@ def mace(
     draw = np.random.default_rng(0) if rng is None else rng
     starts = [_draw(M, K, draw) for _ in range(n_restarts if initial is None else 0)]
     starts += [] if initial is None else [_check_initial(initial, M, K)]
-    A = ballots.table(ballots.choice, ballots.cell, (N * K, M * K))
-    cast = _Cast(A, ballots.by_cell(ballots.weight), known)
+    tables = ballots.tables(ballots.choice, ballots.cell, (N * K, M * K))
+    cast = _Cast(*tables, ballots.by_cell(ballots.weight), known)
     del ballots
 
     def update(knew: Floats, guessed: Floats) -> tuple[Floats, Floats]:
@@ -104,7 +105,19 @@ def mace(
             return _geometric_mean(counts + prior), _geometric_mean(guessed + _STRATEGY_PRIOR)
         return _mean(counts + _EM_SMOOTHING / K), _mean(guessed + _EM_SMOOTHING / K)
 
-    best, scores = _best_run(cast, starts, update, n_iter=n_iter, tol=tol, progress=progress)
+    def report(at: int, done: int) -> None:
+        if progress is not None:
+            progress(at * n_iter + done, len(starts) * n_iter)
+
+    best, scores = None, list[float]()
+    for at, start in enumerate(starts):
+        on_step = partial(report, at)
+        run = _learn_from_start(cast, start, update, n_iter=n_iter, tol=tol, on_step=on_step)
+        report(at, n_iter)
+        scores.append(run.history[-1])
+        if best is None or run.history[-1] > best.history[-1]:
+            best = run
+    assert best is not None
     return Aggregate(
         best.probability,
         np.clip(best.behaviour[:, 1], 0, 1),
@@ -120,33 +133,6 @@ def mace(
     )
 
 
-def _best_run(
-    cast: _Cast,
-    starts: list[tuple[Floats, Floats]],
-    update: Callable[[Floats, Floats], tuple[Floats, Floats]],
-    *,
-    n_iter: int,
-    tol: float,
-    progress: OnStep | None,
-) -> tuple[_Run, list[float]]:
-    """The run that comes to the highest likelihood, the first of equals, and those of all."""
-
-    def report(at: int, done: int) -> None:
-        if progress is not None:
-            progress(at * n_iter + done, len(starts) * n_iter)
-
-    best, scores = None, list[float]()
-    for at, start in enumerate(starts):
-        on_step = partial(report, at)
-        run = _learn_from_start(cast, start, update, n_iter=n_iter, tol=tol, on_step=on_step)
-        report(at, n_iter)
-        scores.append(run.history[-1])
-        if best is None or run.history[-1] > best.history[-1]:
-            best = run
-    assert best is not None
-    return best, scores
-
-
 def _learn_from_start(
     cast: _Cast,
     start: tuple[Floats, Floats],
@@ -157,9 +143,8 @@ def _learn_from_start(
     on_step: Callable[[int], None],
 ) -> _Run:
     """From one start; `update` makes behaviour and strategy of what annotators knew and guessed."""
-    (A, votes, gold), (behaviour, strategy) = cast, start
+    (A, by_cell, votes, gold), (behaviour, strategy) = cast, start
     N, K = len(gold), votes.shape[1]
-    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
     history: list[float] = []
     while True:
         guess = behaviour[:, :1] * strategy

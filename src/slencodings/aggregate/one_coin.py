@@ -51,8 +51,7 @@ def one_coin(
     N, M, K = ballots.shape
     votes = ballots.by_choice(ballots.weight)
     given = ballots.by_annotator(ballots.weight)
-    A = ballots.table(ballots.choice, ballots.annotator, (N * K, M))
-    by_annotator = A.T  # once: to turn a small table takes as long as to multiply it
+    A, by_annotator = ballots.tables(ballots.choice, ballots.annotator, (N * K, M))
     del ballots
     pseudo = em.EXPECTED_ACCURACY * prior_strength
 

@@ -63,8 +63,7 @@ def shrunk_dawid_skene(
     known = em.gold_codes(annotations, gold)
     ballots = em.ballots_of(annotations, use_confidence=use_confidence)
     N, M, K = ballots.shape
-    A = ballots.table(ballots.item, ballots.cell, (N, M * K))
-    by_cell = A.T  # once: to turn a small table takes as long as to multiply it
+    A, by_cell = ballots.tables(ballots.item, ballots.cell, (N, M * K))
     votes = ballots.by_choice(ballots.weight)
     used = ballots.by_cell(ballots.weight)
     own = habits(used)

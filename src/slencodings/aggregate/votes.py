@@ -24,7 +24,7 @@ def soft_vote(annotations: Annotations) -> Aggregate:
     array([[0.33333333, 0.66666667],
            [0.5       , 0.5       ]])
     """
-    votes, unlabelled = _votes_or_one_each(annotations)
+    votes, unlabelled = votes_or_one_each(annotations)
     share = votes / np.sum(votes, axis=-1, keepdims=True)
     return Aggregate(share, None, {"unlabelled": int(unlabelled.sum())})
 
@@ -60,7 +60,7 @@ def majority_vote(
             f"ties='random' needs a generator to draw from; rng={rng!r} came. "
             "Pass rng=np.random.default_rng(0)."
         )
-    votes, unlabelled = _votes_or_one_each(annotations)
+    votes, unlabelled = votes_or_one_each(annotations)
     leads = leaders(votes)
     tied = (np.sum(leads, axis=-1) > 1) & ~unlabelled
     probability = leads / np.sum(leads, axis=-1, keepdims=True)
@@ -80,7 +80,7 @@ def leaders(votes: Floats) -> NDArray[np.bool_]:
     return votes >= np.max(votes, axis=-1, keepdims=True) * (1 - 1e-12)
 
 
-def _votes_or_one_each(annotations: Annotations) -> tuple[Floats, NDArray[np.bool_]]:
+def votes_or_one_each(annotations: Annotations) -> tuple[Floats, NDArray[np.bool_]]:
     """Votes (N, K), one for every label where there are none, and where that is."""
     votes = annotations.sums()
     unlabelled = np.sum(votes, axis=-1) == 0

@@ -9,23 +9,22 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.aggregate import severity
-from slencodings.aggregate.agreement import Judgments, judgments, krippendorff_alpha
+from slencodings.aggregate import krippendorff_alpha, reliability_opinion, severity
+from slencodings.aggregate.agreement import Judgments, judgments, weighted_mean
 from slencodings.annotations import Annotations, counted, sums_by
 from slencodings.annotators.drift import drift
 from slencodings.annotators.estimates import ESTIMATES, Fit, Progress, fit, intervals
 from slencodings.annotators.intervals import interval
-from slencodings.annotators.peers import (
+from slencodings.annotators.roster import (
+    Columns,
+    Level,
+    Roster,
     as_list,
     as_plain,
-    confidence,
-    confusion,
-    means,
     with_interval,
 )
-from slencodings.annotators.roster import Columns, Level, Roster
 from slencodings.annotators.verdicts import FEWEST_ITEMS, Verdict, judge, shared_items
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 from slencodings.trust import Crowd, count_each, learn_crowd
 
 # What of an annotator can be sorted by, beside the estimates
@@ -118,8 +117,8 @@ def describe_annotators(
         columns |= with_interval("severity", *severity(a))
     if time is not None:
         columns |= _drift(a, time, rng)
-    columns |= confidence(a, judged)
-    columns |= confusion(judged, len(a.annotators), a.labels)
+    columns |= _confidence(a, judged)
+    columns |= _confusion(judged, len(a.annotators), a.labels)
     notes = _notes(columns, judged, a.labels) + found.notes
     if a.ordered and len(judged.item):
         notes.append(
@@ -179,8 +178,72 @@ def _learned_columns(a: Annotations, crowd: Crowd) -> Columns:
         "shared_items": shared.tolist(),
     }
     if a.reliability is not None:
-        columns["given"] = as_list(means(a.annotator, a.reliability, M))
+        columns["given"] = as_list(_means(a.annotator, a.reliability, M))
     return columns
+
+
+def _confidence(annotations: Annotations, judged: Judgments) -> Columns:
+    """Mean stated confidence on shared items, what it earned, and by how much it is too high."""
+    M, stated = len(annotations.annotators), _at_its_word(annotations)
+    shared = np.isin(annotations.item, judged.item)
+    says = _means(annotations.annotator[shared], stated[shared], M)
+    opinion = reliability_opinion(annotations, chance=True)
+    known = 1 - opinion.uncertainty
+    earned = np.where(np.isnan(says), np.nan, opinion.belief[:, 0] / np.where(known > 0, known, 1))
+    comparable = np.all((stated >= 0) & (stated <= 1))
+    over = says - earned if comparable else np.full(M, np.nan)
+    return {"stated": as_list(says), "earned": as_list(earned), "overconfidence": as_list(over)}
+
+
+def _at_its_word(a: Annotations) -> Floats:
+    """Stated confidence, (R,), on [0, 1] where the ends of its scale are known; else as stated."""
+    if a.stated is None:
+        return np.full(len(a.item), np.nan)
+    literal = np.all((a.stated >= 0) & (a.stated <= 1))
+    if literal or not np.any(a.uncertainty):
+        return a.stated
+    # Of a scale whose ends were named, each level has become an uncertainty.
+    levels = len(np.unique(a.stated))
+    pairs = len(np.unique(np.stack([a.stated, a.uncertainty]), axis=1).T)
+    return 1 - a.uncertainty if pairs == levels else a.stated
+
+
+def _confusion(judged: Judgments, M: int, labels: NDArray[Any]) -> Columns:
+    """The label each annotator says and the one their peers say instead, most often.
+
+    times_mlk = sum over m's judgments of y_l (mean of the peers' y)_k,   the largest for l != k
+    """
+    from scipy.sparse import coo_array, csr_array
+
+    J, K = len(judged.item), len(labels)
+    columns: Columns = {
+        name: [None] * M for name in ("said", "peers_say", "confused", "confused_share")
+    }
+    if not J:
+        return columns
+    y = csr_array((judged.value, (judged.row, judged.label)), shape=(J, K))
+    of = np.unique(judged.item, return_inverse=True)[1]
+    on_item = csr_array((np.ones(J), (of, np.arange(J))))
+    peers = csr_array(((on_item @ y)[of] - y).multiply(1 / judged.peers[:, None]))
+    own = judged.annotator[judged.row] * K + judged.label
+    times = coo_array(csr_array((judged.value, (own, judged.row)), shape=(M * K, J)) @ peers)
+    who, mine = np.divmod(times.row.astype(np.intp), K)
+    # Rounded, so that what is equal but for rounding is settled by the share, then by the order.
+    n = np.round(times.data, 9)
+    share = np.round(times.data / np.bincount(own, judged.value, M * K)[times.row], 9)
+    order = np.lexsort((times.col, mine, -share, -n, who))
+    order = order[((mine != times.col) & (n > 0))[order]]
+    names = [as_plain(label) for label in labels.tolist()]
+    for at in order[np.unique(who[order], return_index=True)[1]].tolist():
+        most = names[mine[at]], names[times.col[at]], float(n[at]), float(share[at])
+        for column, value in zip(columns.values(), most, strict=True):
+            column[who[at]] = value
+    return columns
+
+
+def _means(group: Codes, x: Floats, size: int) -> Floats:
+    """The mean of each group, (size,); NaN for none."""
+    return weighted_mean(np.bincount(group, x, size), np.bincount(group, minlength=size))
 
 
 def _levels(a: Annotations, crowd: Crowd) -> list[Level]:

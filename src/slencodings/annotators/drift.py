@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate.agreement import Judgments, judgments, peer_agreement
 from slencodings.annotations import Annotations, sums_by
-from slencodings.annotators.peers import as_plain
+from slencodings.annotators.roster import as_plain
 from slencodings.opinion import Codes, Floats
 
 # So many answers before a change and after it can tell one.
@@ -100,7 +100,9 @@ def drift(
         mine = mine[np.argsort(rank[mine], kind="stable")]
         quarters = [float(np.mean(agreed[part])) for part in np.array_split(mine, 4) if len(part)]
         row = Drift(as_plain(name), len(mine), quarters, None, None, None, None, False)
-        at = _splits(rank[mine])
+        # Where a change may lie, between two times, with enough answers on both sides.
+        at = np.arange(LEAST_ON_A_SIDE, len(mine) - LEAST_ON_A_SIDE + 1)
+        at = at[rank[mine[at]] > rank[mine[at - 1]]]
         if len(at):
             worst = at[int(np.argmax(_falls(d[mine], at)))]
             row = row._replace(
@@ -164,13 +166,6 @@ def _among_others(judged: Judgments, agreed: Floats) -> Floats:
     several = n > 1
     usual = float(np.mean(agreed)) if len(agreed) else 0.0
     return np.where(several, pairs / np.where(several, n * (n - 1), 1), usual)
-
-
-def _splits(rank: Codes) -> Codes:
-    """Where a change may lie, between two times, with enough answers on both sides."""
-    n = len(rank)
-    at = np.arange(LEAST_ON_A_SIDE, n - LEAST_ON_A_SIDE + 1)
-    return at[rank[at] > rank[at - 1]] if len(at) else at
 
 
 def _falls(d: Floats, at: Codes) -> Floats:

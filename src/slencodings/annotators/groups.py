@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, sums_by
-from slencodings.annotators.peers import as_plain
+from slencodings.annotators.roster import as_plain
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.trust import Crowd, count_each
 

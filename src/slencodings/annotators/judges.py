@@ -17,11 +17,17 @@ from slencodings.aggregate.agreement import Judgments, judgments
 from slencodings.aggregate.bradley_terry import davidson_chances, fisher_information
 from slencodings.annotations import Annotations, sums_by
 from slencodings.annotators.intervals import agreement_sample_size, interval
-from slencodings.annotators.peers import as_list, as_plain, with_interval
-from slencodings.annotators.roster import Columns, Roster
-from slencodings.annotators.verdicts import FEWEST_ITEMS, Judged, Verdict, shared_items, verdict
+from slencodings.annotators.roster import Columns, Roster, as_list, as_plain, with_interval
+from slencodings.annotators.verdicts import (
+    FEWEST_ITEMS,
+    Judged,
+    Verdict,
+    shared_items,
+    typical_skill,
+    verdict,
+)
 from slencodings.kinds.pairs import LABELS, Pairs
-from slencodings.opinion import Floats
+from slencodings.opinion import Codes, Floats
 
 # Of the standard normal, for intervals of 95 in 100.
 _Z = 1.959963984540054
@@ -91,9 +97,11 @@ def describe_judges(
     judged = judgments(crowd).shared()
     agreement = share_of_agreement(crowd)
     ends = interval(agreement, agreement_sample_size(judged, M, len(LABELS)))
-    usual = _usual(fit.d[n >= FEWEST_ITEMS])
+    # Scores have no scale but that of those who judge.
+    median = float(np.median(fit.d[n >= FEWEST_ITEMS])) if np.any(n >= FEWEST_ITEMS) else 0.0
+    usual = median if median > 0 else 1.0
     d, spread, side_spread = fit.d / usual, _Z * fit.d_deviation / usual, _Z * fit.b_deviation
-    verdicts = _verdicts(d, d - spread, d + spread, n.tolist())
+    verdicts = _verdicts(d, d - spread, d + spread, n)
     tied = sums_by(a.annotator, a.vectors[:, LABELS.index("tie")], M)
 
     def known(x: Floats) -> Floats:
@@ -181,27 +189,19 @@ def _fit(a: Annotations, gap: Floats, t: float) -> _Fit:
     return _Fit(d, b, np.sqrt(hessian[2] / determinant), np.sqrt(hessian[0] / determinant))
 
 
-def _usual(d: Floats) -> float:
-    """By which d is divided: scores have no scale but that of those who judge."""
-    median = float(np.median(d)) if len(d) else 0.0
-    return median if median > 0 else 1.0
+def _verdicts(d: Floats, low: Floats, high: Floats, judged: Codes) -> list[Judged]:
+    typical = typical_skill(d, low, judged)
+    reasons = {
+        "against the crowd": "prefers what others find worse",
+        "at chance": "tells options apart no better than by guessing",
+        "too few to tell": "may be guessing or as good as is typical",
+        "look at": f"clearly below the typical {typical:.2f}",
+        "fine": "tells options apart, as is usual",
+    }
 
+    def one(low: float, high: float, n: int) -> Judged:
+        found = verdict(low, high, typical=typical, shared=n)
+        few = f"{n or 'no'} judgment{'s' * (n != 1)}"
+        return Judged(found, few if n < FEWEST_ITEMS else reasons[found])
 
-def _verdicts(d: Floats, low: Floats, high: Floats, n: list[int]) -> list[Judged]:
-    good = (low > 0) & (np.asarray(n) >= FEWEST_ITEMS)
-    typical = float(np.median(d[good])) if np.any(good) else 0.0
-
-    def one(m: int) -> Judged:
-        found = verdict(float(low[m]), float(high[m]), typical=typical, shared=n[m])
-        if n[m] < FEWEST_ITEMS:
-            return Judged(found, f"{n[m] or 'no'} judgment{'s' * (n[m] != 1)}")
-        reason = {
-            "against the crowd": "prefers what others find worse",
-            "at chance": "tells options apart no better than by guessing",
-            "too few to tell": "may be guessing or as good as is typical",
-            "look at": f"clearly below the typical {typical:.2f}",
-            "fine": "tells options apart, as is usual",
-        }[found]
-        return Judged(found, reason)
-
-    return [one(m) for m in range(len(n))]
+    return list(map(one, low.tolist(), high.tolist(), judged.tolist()))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from slencodings.opinion import Floats
 
 Columns = dict[str, list[Any]]
 
@@ -201,3 +204,19 @@ def _cut(name: Any) -> str:
     """A long name without its middle, as ids tend to differ at their ends."""
     text, tail = str(name), _LETTERS - 5
     return text if len(text) <= _LETTERS else f"{text[:4]}…{text[-tail:]}"
+
+
+def with_interval(name: str, value: Floats, low: Floats, high: Floats) -> Columns:
+    """An estimate of each annotator and where it lies, as columns."""
+    return {name: as_list(value), f"{name}_low": as_list(low), f"{name}_high": as_list(high)}
+
+
+def as_list(x: Floats) -> list[float | None]:
+    """Numbers as JSON can say them."""
+    return [None if math.isnan(value) else value for value in x.tolist()]
+
+
+def as_plain(name: Any) -> Any:
+    """A name as JSON can say it."""
+    missing = name is None or (isinstance(name, float) and math.isnan(name))
+    return None if missing else name if isinstance(name, str | int | float) else str(name)

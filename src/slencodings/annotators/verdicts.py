@@ -63,8 +63,11 @@ def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
     """A verdict on each annotator by what was learned of the crowd, with its reason."""
     a, shared = annotations, shared_items(annotations)
     low, high = crowd.above_chance_interval()
-    typical = typical_skill(crowd, shared)
-    most, share = _commonest(a)
+    typical = typical_skill(crowd.above_chance, low, shared)
+    # The label that each gives most, and the share of their answers that it is.
+    given = replace(a, item=a.annotator, items=a.annotators).sums()
+    most = np.argmax(given, axis=1)
+    share = np.max(given, axis=1, initial=0) / np.maximum(np.sum(given, axis=1), 1)
 
     def one(m: int) -> Judged:
         found = verdict(float(low[m]), float(high[m]), typical=typical, shared=int(shared[m]))
@@ -95,24 +98,21 @@ def worth_asking(annotations: Annotations, weighed: Weighed) -> NDArray[np.bool_
     return np.asarray([j.verdict not in poor for j in judge(annotations, weighed.crowd)], bool)
 
 
-def typical_skill(crowd: Crowd, shared: Codes) -> float:
-    """The median `above_chance` of those who are above chance for sure; 0 if nobody is."""
-    low, _ = crowd.above_chance_interval()
+def typical_skill(skill: Floats, low: Floats, shared: Codes) -> float:
+    """The median skill of those who are above chance for sure, by its low end; 0 if nobody is."""
     good = (low > 0) & (shared >= FEWEST_ITEMS)
-    return float(np.median(crowd.above_chance[good])) if np.any(good) else 0.0
+    return float(np.median(skill[good])) if np.any(good) else 0.0
 
 
 def shared_items(annotations: Annotations) -> Codes:
     """How many items each annotator shares with others, (M,)."""
-    a, N = annotations, max(len(annotations.items), 1)
-    met = np.unique(a.annotator * N + a.item)
-    item, who = met % N, met // N
-    several = np.bincount(item, minlength=N) > 1
-    return np.bincount(who[several[item]], minlength=len(a.annotators))
+    item, who = pairs_met(annotations)
+    several = np.bincount(item) > 1
+    return np.bincount(who[several[item]], minlength=len(annotations.annotators))
 
 
-def _commonest(a: Annotations) -> tuple[Codes, Floats]:
-    """The label that each annotator gives most, and the share of their answers that it is."""
-    given = replace(a, item=a.annotator, items=a.annotators).sums()
-    total = np.maximum(np.sum(given, axis=1), 1)
-    return np.argmax(given, axis=1), np.max(given, axis=1, initial=0) / total
+def pairs_met(annotations: Annotations) -> tuple[Codes, Codes]:
+    """The items and annotators who met, each pair once, sorted by annotator."""
+    N = max(len(annotations.items), 1)
+    met = np.unique(annotations.annotator * N + annotations.item)
+    return met % N, met // N

@@ -35,7 +35,7 @@ def panel(
     """
     from slencodings.files.rows import check_rows_target
     from slencodings.panel import describe_panel
-    from slencodings.panel.text import advice, head, tables
+    from slencodings.panel.rows import advice, head, tables
 
     price_of = None if costs is None else prices(costs)
     if targets is not None:

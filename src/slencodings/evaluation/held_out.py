@@ -16,7 +16,7 @@ from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.learner import Learner, Method, Target
 from slencodings.evaluation.measure import as_truth, measure, measure_gold
 from slencodings.evaluation.methods import left_out, methods_for, pooled
-from slencodings.evaluation.part import Part, drawn, whole
+from slencodings.evaluation.part import drawn, whole
 from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
@@ -112,7 +112,12 @@ def compare(
     """
     check_count("max_annotations", max_annotations)
     rng = np.random.default_rng(seed)
-    (a, truth, of, asked), notes = _part(annotations, reliability, gold, sets, max_annotations, rng)
+    a, notes = first_of_each(annotations, reliability)
+    part = whole(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
+    if len(a.item) > max_annotations:
+        part, note = drawn(part, max_annotations, rng)
+        notes.append(note)
+    a, truth, of, asked = part
     plan = _planned(a, methods)
     if methods is None and (names := left_out(a)):
         notes.append(_too_many_labels(a, names))
@@ -150,23 +155,6 @@ def compare(
         seed=seed,
     )
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
-
-
-def _part(
-    annotations: Annotations,
-    reliability: Any,
-    gold: Any,
-    sets: Any,
-    size: int,
-    rng: np.random.Generator,
-) -> tuple[Part, list[str]]:
-    """What to compare on, and what people should know of that."""
-    a, notes = first_of_each(annotations, reliability)
-    part = whole(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
-    if len(a.item) <= size:
-        return part, notes
-    part, note = drawn(part, size, rng)
-    return part, [*notes, note]
 
 
 class _Plan(NamedTuple):
@@ -261,14 +249,13 @@ def first_of_each(
     if len(a.annotators) <= 1:
         return a, ["annotators are not told apart, so nothing is learned about them"]
     _, first = np.unique(a.item * len(a.annotators) + a.annotator, return_index=True)
-    keep = np.zeros(len(a.item), dtype=bool)
-    keep[first] = True
-    repeated = int(np.sum(~keep))
+    repeated = len(a.item) - len(first)
     if not repeated:
         return a, []
     repeat, are = ("repeats", "is") if repeated == 1 else ("repeat", "are")
     many = counted(repeated, "annotation")
-    return a.rows(keep), [f"{many} {repeat} an (item, annotator) pair and {are} left out"]
+    kept = a.rows(np.sort(first))
+    return kept, [f"{many} {repeat} an (item, annotator) pair and {are} left out"]
 
 
 def chosen_names(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slencodings import metrics
 from slencodings.aggregate.em import gold_codes
-from slencodings.annotations import Annotations
+from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.learner import Target
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
@@ -211,6 +211,14 @@ def resample(sums: Floats, counts: NDArray[Any], n: int, rng: np.random.Generato
         means = times @ finite / (times @ counts)
         drawn[b : b + len(some)] = np.where(times @ endless > 0, np.inf, means)
     return drawn
+
+
+def resample_groups(group: Codes, values: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """The same, (n, V), of values (R, V), whose groups (R,) are drawn whole."""
+    of = np.unique(group, return_inverse=True)[1]
+    sums = np.stack([sums_by(of, column) for column in values.T], axis=1)
+    counts = np.tile(np.bincount(of)[:, None], (1, values.shape[1]))
+    return resample(sums, counts, n, rng)
 
 
 def middle(drawn: Floats) -> Interval:

@@ -14,9 +14,15 @@ from slencodings import aggregate
 from slencodings.aggregate import Aggregate
 from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
-from slencodings.evaluation.averaged import Averaged
 from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
-from slencodings.evaluation.predictors import Counts, Model, Reader, Readings, RightOrNot
+from slencodings.evaluation.predictors import (
+    Averaged,
+    Counts,
+    Model,
+    Reader,
+    Readings,
+    RightOrNot,
+)
 from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
 from slencodings.trust.learn_crowd import learns_confusions
@@ -71,20 +77,14 @@ def _crowdtruth(c: Learner) -> Fitted:
     return _inferred(Counts(weight, c.base_rate, prior=0), c.crowdtruth)
 
 
-def _dawid_skene(c: Learner) -> Fitted:
-    details = c.dawid_skene.details
-    return _inferred(Model(details["prior"], details["confusion"]), c.dawid_skene)
-
-
-def _weighted_dawid_skene(c: Learner) -> Fitted:
-    found = aggregate.dawid_skene(c.annotations, use_confidence=True)
-    model = Model(found.details["prior"], found.details["confusion"], weighted=True)
+def _model(found: Aggregate, *, weighted: bool = False) -> Fitted:
+    """Dawid and Skene's, however it was learned."""
+    model = Model(found.details["prior"], found.details["confusion"], weighted)
     return _inferred(model, found)
 
 
 def _shrunk(c: Learner) -> Fitted:
-    found = aggregate.shrunk_dawid_skene(c.sure)
-    return _inferred(Model(found.details["prior"], found.details["confusion"]), found)
+    return _model(aggregate.shrunk_dawid_skene(c.sure))
 
 
 def _bcc(c: Learner, *, types: int) -> Fitted:
@@ -128,19 +128,14 @@ def _by_source(c: Learner, source: Callable[[Learner], Any]) -> Fitted:
 def _mapped(c: Learner, source: Callable[[Learner], Any]) -> tuple[Floats, tuple[str, ...]]:
     """Reliability of annotators from scores, (M,), and what to tell of that."""
     mapped = aggregate.as_reliability(source(c))
-    return mapped.reliability, _notes(c.sure, mapped)
-
-
-def _notes(a: Annotations, mapped: aggregate.Mapped) -> tuple[str, ...]:
-    seen = np.unique(a.annotator)
-    unknown = np.intersect1d(mapped.unknown, seen)
-    below, alone = len(mapped.negative), len(unknown)
+    below = len(mapped.negative)
+    alone = len(np.intersect1d(mapped.unknown, c.sure.annotator))
     s, t = "s" * (below == 1), "s" * (alone == 1)
     notes = [
         (below, f"{counted(below, 'annotator')} score{s} below 0, which counts as 0"),
         (alone, f"{counted(alone, 'annotator')} share{t} no item with anybody and get{t} the mean"),
     ]
-    return tuple(text for n, text in notes if n)
+    return mapped.reliability, tuple(text for n, text in notes if n)
 
 
 def _sle(
@@ -225,7 +220,7 @@ METHODS = (
     _Row("SLE, one count each", lambda c: _sle(c, _SURE_OF_ONE, smoothing=0.0), pooled=True),
     _Row("SLE, full trust", lambda c: _sle(c, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
-    _Row("Dawid-Skene", _dawid_skene, _ids, well_known=True, confusions=True),
+    _Row("Dawid-Skene", lambda c: _model(c.dawid_skene), _ids, well_known=True, confusions=True),
     _Row("Dawid-Skene, shrunk to the crowd", _shrunk, _ids, pooled=True, confusions=True),
     _Row("IBCC", lambda c: _bcc(c, types=1), _ids, confusions=True),
     _Row("EBCC", lambda c: _bcc(c, types=_TYPES), _ids, pooled=True, confusions=True),
@@ -237,7 +232,7 @@ METHODS = (
     ),
     _Row(
         "Dawid-Skene, weighted by confidence",
-        _weighted_dawid_skene,
+        lambda c: _model(aggregate.dawid_skene(c.annotations), weighted=True),
         lambda a: _ids(a) and _doubts(a),
         confusions=True,
     ),

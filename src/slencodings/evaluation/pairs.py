@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import base_rate_of, sums_by
 from slencodings.evaluation.held_out import Comparison, chosen_names
-from slencodings.evaluation.measure import Resampled, measure, resample
+from slencodings.evaluation.measure import Resampled, measure, resample_groups
 from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import SCORES
 from slencodings.evaluation.rows import About
@@ -24,7 +23,8 @@ from slencodings.kinds.pairs import LABELS, Pairs
 from slencodings.opinion import Codes, Floats
 
 
-class _Fitted(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Fitted:
     """What was learned: predicts judgments (R, 3), with the doubt about each pair, if it has any.
 
     A method that infers nothing but chances has no `uncertainty`.
@@ -104,8 +104,9 @@ def compare_pairs(
     plain = {"direct": False, "own": False, "joint": False, "ordered": False}
     rows = measure(targets, seconds, sums, counts.astype(float), bootstrap, rng, **plain)
     for unseen in predicted[1:]:
-        losses = np.stack([judgment_losses(p, a.vectors) for p in unseen])
-        held = _resampled(losses, met[a.item], bootstrap, rng)
+        losses = np.stack([judgment_losses(p, a.vectors) for p in unseen], axis=1)
+        drawn = resample_groups(met[a.item], losses, bootstrap, rng)
+        held = Resampled(losses.mean(axis=0), drawn)
         for n, row in enumerate(rows):
             row["new_pairs"], row["best_new_pairs"] = float(held.mean[n]), held.best(n)
             row["new_pairs_low"], row["new_pairs_high"] = held.interval(n)
@@ -147,21 +148,9 @@ def _scores(p: Floats, pairs: Pairs, met: Codes) -> Floats:
     return sums
 
 
-def _resampled(losses: Floats, met: Codes, bootstrap: int, rng: np.random.Generator) -> Resampled:
-    """Means of losses (methods, R), and those of twos drawn with replacement."""
-    twos, two = np.unique(met, return_inverse=True)
-    sums = np.stack([sums_by(two, loss, len(twos)) for loss in losses], axis=1)
-    n = np.bincount(two).astype(float)[:, None]
-    return Resampled(losses.mean(axis=1), resample(sums, np.tile(n, len(losses)), bootstrap, rng))
-
-
 def _common(train: Pairs) -> _Fitted:
     shares = _shares(train)
-
-    def predict(test: Pairs) -> Floats:
-        return np.tile(shares, (len(test.annotations.item), 1))
-
-    return _Fitted(predict)
+    return _Fitted(lambda test: np.tile(shares, (len(test.annotations.item), 1)))
 
 
 def _votes(train: Pairs) -> _Fitted:
@@ -169,23 +158,19 @@ def _votes(train: Pairs) -> _Fitted:
     votes, a = train.annotations.sums(), _shares(train)
     n = votes.sum(axis=1)
     P = (votes + 2 * a) / (n[:, None] + 2)
-
-    def predict(test: Pairs) -> Floats:
-        return P[test.annotations.item]
-
-    return _Fitted(predict, 2 / (n + 2))
+    return _Fitted(lambda test: P[test.annotations.item], 2 / (n + 2))
 
 
 def _wins(train: Pairs) -> _Fitted:
     """Half a win and half a loss beside what was seen leave nobody without a chance."""
     a, P = train.annotations, len(train.options)
-    wins = np.zeros(P)
+    wins, n = np.full(P, 0.5), np.ones(P)
     for side, label in ((train.left, "left"), (train.right, "right")):
         y = a.vectors
         won = y[:, LABELS.index(label)] + y[:, LABELS.index("tie")] / 2
         wins += sums_by(side[a.item], won, P)
-    n = sum(np.bincount(side[a.item], minlength=P) for side in (train.left, train.right))
-    w, shares = (wins + 0.5) / (np.asarray(n) + 1), _shares(train)
+        n += np.bincount(side[a.item], minlength=P)
+    w, shares = wins / n, _shares(train)
 
     def predict(test: Pairs) -> Floats:
         item = test.annotations.item
@@ -203,11 +188,11 @@ def _half_wins(train: Pairs) -> _Fitted:
     found = bradley_terry(
         train._replace(annotations=replace(a, y=soft)), judge_spread=0.0, sides=False
     )
-
-    def predict(test: Pairs) -> Floats:
-        return _beside_ties(found.predict(test)[:, 0], shares)
-
-    return _Fitted(predict, found.opinion.uncertainty, found.converged)
+    return _Fitted(
+        lambda test: _beside_ties(found.predict(test)[:, 0], shares),
+        found.opinion.uncertainty,
+        found.converged,
+    )
 
 
 def _beside_ties(p: Floats, shares: Floats) -> Floats:

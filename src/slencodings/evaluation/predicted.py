@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings import metrics
+from slencodings.aggregate.agreement import spread
 from slencodings.annotations import Annotations, sums_by
 from slencodings.evaluation.learner import Fitted
 from slencodings.evaluation.predictors import habits_of
 from slencodings.evaluation.vote_counts import dirichlet_log_loss
 from slencodings.kinds.ordered import absolute_error, ranked_probability_score, wasserstein
 from slencodings.opinion import Floats
+from slencodings.trust.learn_crowd import random_order
 
 # What is scored of each method: log-losses of a vote by anybody, the same without the detour
 # through the crowd's habits, of a vote by this annotator, of several votes together; Brier score
@@ -79,13 +81,9 @@ def halves(a: Annotations, rng: np.random.Generator) -> NDArray[np.bool_]:
 
     The order is random and the same for any order of rows.
     """
-    columns = a.y.T if a.soft else a.y[None]
-    order = np.lexsort((a.uncertainty, a.confidence, *columns, a.annotator, a.item))
-    order = order[np.lexsort((rng.random(len(order)), a.item[order]))]
-    size = np.bincount(a.item, minlength=len(a.items))
-    place = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+    order, size = random_order(a, rng), np.bincount(a.item, minlength=len(a.items))
     given = np.empty(len(order), dtype=bool)
-    given[order] = place < size[a.item[order]] // 2
+    given[order] = spread(size)[1] < size[a.item[order]] // 2
     return given
 
 

@@ -1,28 +1,35 @@
 """What the others on an item tell about each annotation, under any method.
 
 A method that adds up votes is a `Counts`, one that infers a truth from a model of annotators is a
-`Model` or a `RightOrNot`, and a learned crowd is both (`Readings`). All predict each annotation
-without looking at it, in closed form.
+`Model` or a `RightOrNot`, and a learned crowd is both (`Readings`); `Averaged` takes labels for
+numbers. All predict each annotation without looking at it, in closed form.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from slencodings.aggregate.em import expected_answers, safe_log
-from slencodings.annotations import Annotations, leave_one_out
+from slencodings.aggregate.em import expected_answers
+from slencodings.annotations import Annotations, leave_one_out, safe_log, sums_by
 from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_one_habit, learn_own_habits
 from slencodings.metrics import top_shares
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd
-from slencodings.trust.habits import Seen, learn_habits
 from slencodings.trust.learn_crowd import MOST_LABELS
+from slencodings.trust.truth import Seen, learn_habits
 
 # W of the Dirichlets that opinions stand for, unless it is learned.
 _PRIOR_WEIGHT = 2.0
+# Less likely than this is not told apart.
+_TINY = float(np.finfo(float).tiny)
+# How many annotations the mean of all counts as beside those of an item; the likeliest is taken.
+_HELD_BACK = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# An annotator's bias is believed half if it is seen in so many annotations.
+_BIAS_OF_THE_CROWD = 10.0
 
 
 class Reader(Protocol):
@@ -112,6 +119,11 @@ class Counts(NamedTuple):
         return learn_own_habits(seen, train, crowd).predict(asked, test.annotator)
 
 
+def no_doubt(self: object, annotations: Annotations) -> Floats:
+    """The spread of what tells no doubt about its probabilities: none, (R,)."""
+    return np.zeros(len(annotations.item))
+
+
 class Model(NamedTuple):
     """A truth inferred from what annotators say under each of H hypotheses about an item.
 
@@ -127,15 +139,12 @@ class Model(NamedTuple):
     prior: Floats
     confusion: Floats
     weighted: bool = False
+    spread = no_doubt
 
     def predict(self, annotations: Annotations) -> Floats:
         """The truth as the others see it, (R, K)."""
         p = self._posterior(annotations)
         return p.reshape(len(p), -1, len(annotations.labels)).sum(axis=1)
-
-    def spread(self, annotations: Annotations) -> Floats:
-        """Nothing: a model of truth tells no doubt about its probabilities."""
-        return np.zeros(len(annotations.item))
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
@@ -180,14 +189,11 @@ class RightOrNot(NamedTuple):
     prior: Floats
     log_right: Floats
     log_wrong: Floats
+    spread = no_doubt
 
     def predict(self, annotations: Annotations) -> Floats:
         """The truth as the others see it, (R, K)."""
         return np.sum(self._posterior(annotations), axis=0)
-
-    def spread(self, annotations: Annotations) -> Floats:
-        """Nothing: a model of truth tells no doubt about its probabilities."""
-        return np.zeros(len(annotations.item))
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), as the model has it."""
@@ -217,6 +223,91 @@ def _told_by_others(each: Floats, a: Annotations) -> Floats:
     return a.sums_of_others(each[a.annotator, a.y])
 
 
+class Averaged(NamedTuple):
+    """Ordered labels as numbers: a normal around the others' mean, cut half way between labels.
+
+    It is what people do with ratings who take them for numbers, to compare with.
+
+    mean = (sum x + c m) / (n + c),   variance = v (1 + 1 / (n + c)),   x the places of labels
+
+    Attributes
+    ----------
+    center, held_back, variance : m, c and v
+    """
+
+    center: float
+    held_back: float
+    variance: float
+    spread = no_doubt
+
+    @classmethod
+    def learn(cls, a: Annotations) -> Averaged:
+        """The numbers under which annotations are most likely, each from the others."""
+        from scipy.optimize import minimize_scalar
+
+        center = float(np.mean(_numbers_of_labels(a)))
+
+        def loss(log_variance: float, held_back: float) -> float:
+            p = cls(center, held_back, math.exp(log_variance)).predict(a)
+            chance: Floats = np.maximum(np.sum(a.vectors * p, axis=1), _TINY)
+            return -float(np.mean(np.log(chance)))
+
+        best = (math.inf, 1.0, 0.0)
+        for c in _HELD_BACK:
+            found = minimize_scalar(loss, args=(c,), bounds=(-6, 6), method="bounded")
+            best = min(best, (float(found.fun), c, float(found.x)))
+        return cls(center, best[1], math.exp(best[2]))
+
+    def predict(self, annotations: Annotations) -> Floats:
+        """The label distribution that the others give, (R, K)."""
+        return self._around(annotations, np.zeros(len(annotations.item)))
+
+    def predict_own(self, train: Annotations, test: Annotations) -> Floats:
+        """What each annotator would say, (R, K): as far above the others as elsewhere."""
+        above = _numbers_of_labels(train) - self._means(train)[0]
+        M = len(train.annotators)
+        n = np.bincount(train.annotator, minlength=M) + _BIAS_OF_THE_CROWD
+        bias = sums_by(train.annotator, above, M) / n
+        return self._around(test, bias[test.annotator])
+
+    def target(self, a: Annotations) -> Floats:
+        """The label distribution of each item, (N, K)."""
+        N = len(a.items)
+        n = np.bincount(a.item, minlength=N).astype(float)
+        total = sums_by(a.item, _numbers_of_labels(a), N)
+        c = self.held_back
+        return _normal_chances(
+            (total + c * self.center) / (n + c), self.variance / (n + c), len(a.labels)
+        )
+
+    def _means(self, a: Annotations) -> tuple[Floats, Floats]:
+        x, c = _numbers_of_labels(a), self.held_back
+        n = (np.bincount(a.item)[a.item] - 1).astype(float) + c
+        return (leave_one_out(x, a.item) + c * self.center) / n, n
+
+    def _around(self, a: Annotations, shift: Floats) -> Floats:
+        mean, n = self._means(a)
+        return _normal_chances(mean + shift, self.variance * (1 + 1 / n), len(a.labels))
+
+
+def _numbers_of_labels(a: Annotations) -> Floats:
+    """Where labels stand in their order, expected where they are soft, (R,)."""
+    return a.vectors @ np.arange(len(a.labels), dtype=float)
+
+
+def _normal_chances(mean: Floats, variance: Floats, K: int) -> Floats:
+    """The chance of each label under normals, (R, K); what lies beyond the ends is theirs."""
+    from scipy.special import ndtr
+
+    normal: Callable[[Floats], Floats] = ndtr
+    inner = np.arange(K - 1, dtype=float) + 0.5
+    edges = np.concatenate([[-np.inf], inner, [np.inf]]) - mean[:, None]
+    z = edges / np.sqrt(variance)[:, None]
+    low, high = z[:, :-1], z[:, 1:]
+    # From the nearer end, as 1 - 1 leaves nothing of what is rare.
+    return np.where(low > 0, normal(-low) - normal(-high), normal(high) - normal(low))
+
+
 def habits_of(predicted: Floats, a: Annotations) -> Callable[[Floats], Floats]:
     """From the label that others point to, (R, K), to what people say then."""
     if len(a.labels) > MOST_LABELS:
@@ -231,9 +322,3 @@ def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
     share = a.y[row, label] if a.soft else np.ones(len(row))
     seen = Seen.of([predicted[row]], label, share)
     return learn_habits(expected_answers(len(a.labels)), seen, CLOSE)
-
-
-def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
-    """The same for each annotator, (M, K, K), who start from the crowd's habits."""
-    pointed = Pointed.of(predicted, np.zeros(len(predicted)), np.zeros(len(crowd)))
-    return learn_own_habits(pointed, a, crowd).table()

@@ -104,7 +104,7 @@ def evaluate(
             f"`prior_weight` must be above 0 and finite; {prior_weight} came. 2 is usual."
         )
     guess = _read_predicted("predicted", predicted, N, K)
-    codes, votes = gold_codes(a, gold), a.sums()
+    opinion, codes, votes = guess.opinion, gold_codes(a, gold), a.sums()
     known, voted = codes >= 0, votes.sum(axis=1) > 0
     share = votes[voted] / votes[voted].sum(axis=1, keepdims=True)
     row: dict[str, float] = {
@@ -116,7 +116,8 @@ def evaluate(
         **_labels("crowd", share, _some(guess, voted), ordered=a.ordered),
         **_crowd(share, guess.probability[voted], ordered=a.ordered),
         **_vote_losses(a, votes[voted], _some(guess, voted), prior_weight),
-        **_openness(guess.opinion),
+        "uncertainty": math.nan if opinion is None else mean(opinion.uncertainty),
+        "dissonance": math.nan if opinion is None else mean(dissonance(opinion)),
         **_outside(guess, None if ood is None else _read_predicted("ood", ood, None, K)),
         **_divergence(guess, target, N, K, prior_weight),
     }
@@ -187,12 +188,6 @@ def _vote_losses(a: Annotations, votes: Floats, guess: _Predicted, W: float) -> 
             for level, x in zip(LEVELS, inside.tolist(), strict=True)
         },
     }
-
-
-def _openness(opinion: Opinion | None) -> dict[str, float]:
-    if opinion is None:
-        return {"uncertainty": math.nan, "dissonance": math.nan}
-    return {"uncertainty": mean(opinion.uncertainty), "dissonance": mean(dissonance(opinion))}
 
 
 def _outside(guess: _Predicted, ood: _Predicted | None) -> dict[str, float]:

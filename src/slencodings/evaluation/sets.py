@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from slencodings.aggregate.agreement import spread
 from slencodings.annotations import Annotations
 from slencodings.kinds.multilabel import SetScores, compare_sets
 from slencodings.opinion import Codes, Floats
@@ -75,9 +76,8 @@ def score_questions(
 def _places(sets: Codes) -> Codes:
     """The place of each question among those of its item, (N,), in their order."""
     order = np.argsort(sets, kind="stable")
-    size = np.bincount(sets)
     place = np.empty(len(sets), dtype=np.intp)
-    place[order] = np.arange(len(sets)) - np.repeat(np.cumsum(size) - size, size)
+    place[order] = spread(np.bincount(sets))[1]
     return place
 
 

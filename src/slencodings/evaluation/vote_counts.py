@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slencodings.aggregate.em import safe_log
+from slencodings.annotations import safe_log
 from slencodings.opinion import Codes, Floats, as_floats
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)

@@ -102,17 +102,15 @@ def multi_label(
     whom = {name: n for n, name in enumerate(items)}
     judges = list(dict.fromkeys(people))
     codes = {name: m for m, name in enumerate(judges)}
-    last = {
-        (whom[i], codes[m]): x for i, m, x in zip(item, people, lists, strict=True) if x is not None
+    answers = {  # Without names nobody is known to answer twice.
+        (whom[i], codes[m], r if annotator is None else 0): x
+        for r, (i, m, x) in enumerate(zip(item, people, lists, strict=True))
+        if x is not None
     }
-    if annotator is None:  # Nobody is known to answer twice.
-        rows = [(whom[i], 0, x) for i, x in zip(item, lists, strict=True) if x is not None]
-    else:
-        rows = [(i, m, x) for (i, m), x in last.items()]
-    R = len(rows)
-    i, m = (np.asarray([row[c] for row in rows], dtype=np.intp) for c in (0, 1))
+    R = len(answers)
+    i, m = (np.asarray([key[c] for key in answers], dtype=np.intp) for c in (0, 1))
     y = np.zeros((R, K), dtype=np.intp)
-    for r, (_, _, x) in enumerate(rows):
+    for r, x in enumerate(answers.values()):
         y[r, [place[name] for name in x]] = 1
     question = i[:, None] * K + np.arange(K, dtype=np.intp)
     annotations = Annotations(

@@ -63,15 +63,14 @@ class Pairs(NamedTuple):
             flipped, len(LABELS) - 1 - a.y, a.y
         )  # fmt: skip
         prompts = None if self.prompts is None else self.prompts[first]
-        names = [
-            " | ".join(map(str, [*([] if prompts is None else [prompts[n]]), *self.options[k[1:]]]))
-            for n, k in enumerate(keys)
-        ]
-        annotations = replace(
-            a,
-            item=pair.ravel()[a.item],
-            y=y,
-            items=np.asarray(names, dtype=object),
-            ordered=True,
-        )
+        names = names_of_pairs(self.options, keys[:, 1:], prompts)
+        annotations = replace(a, item=pair.ravel()[a.item], y=y, items=names, ordered=True)
         return Pairs(annotations, keys[:, 1], keys[:, 2], self.options, prompts)
+
+
+def names_of_pairs(
+    options: NDArray[Any], pairs: Codes, prompts: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """What items are called that set two of the options, (N, 2), side by side, (N,)."""
+    words = options[pairs] if prompts is None else np.column_stack([prompts, options[pairs]])
+    return np.asarray([" | ".join(map(str, row)) for row in words], dtype=object)

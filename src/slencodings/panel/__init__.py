@@ -6,10 +6,9 @@ from slencodings.panel.alternative import (
     benjamini_yekutieli,
 )
 from slencodings.panel.confidence import Stated, stated_confidence
-from slencodings.panel.curve import WithPeople
 from slencodings.panel.describe import describe_panel
 from slencodings.panel.families import Family, effective_votes
-from slencodings.panel.held_out import Score
+from slencodings.panel.held_out import Score, WithPeople
 from slencodings.panel.opinions import LearnedPanel, learn_panel
 from slencodings.panel.rows import About, Judge, Panel, Step
 from slencodings.panel.sides import choose_people, family, once_each

@@ -84,8 +84,12 @@ def alternative_annotator_test(
     min_people, min_items : items with fewer people do not count, nor do people with fewer items
     """
     check_word("alignment", alignment, Alignment)
-    a, m = annotations, _place(annotations, judge)
-    values = _values(a, alignment)
+    a, names = annotations, annotations.annotators.tolist()
+    if judge not in names:
+        raise ValueError(
+            f"`judge` must be one of the annotators; {judge!r} came. They are {some(names)}."
+        )
+    m, values = names.index(judge), _values(a, alignment)
     by_people = a.rows(_compared_with(a, m, people, min_people))
     model, own = np.zeros((len(a.items), len(a.labels))), a.annotator == m
     model[a.item[own]] = a.vectors[own]
@@ -133,15 +137,6 @@ def _compared_with(
     answered = np.isin(np.arange(len(a.items)), a.item[a.annotator == m])
     n = np.bincount(a.item[people[a.annotator]], minlength=len(a.items))
     return people[a.annotator] & (answered & (n >= min_people))[a.item]
-
-
-def _place(a: Annotations, judge: Any) -> int:
-    names = a.annotators.tolist()
-    if judge not in names:
-        raise ValueError(
-            f"`judge` must be one of the annotators; {judge!r} came. They are {some(names)}."
-        )
-    return names.index(judge)
 
 
 def _values(a: Annotations, alignment: Alignment) -> Floats | None:

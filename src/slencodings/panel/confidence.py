@@ -42,9 +42,8 @@ class Stated(NamedTuple):
 
     def to_row(self) -> dict[str, Any]:
         """As plain values."""
-        return {"part": "confidence", "name": str(self.judge), **self._asdict()} | {
-            "judge": str(self.judge)
-        }
+        named = self._replace(judge=str(self.judge))
+        return {"part": "confidence", "name": named.judge, **named._asdict()}
 
 
 def stated_confidence(
@@ -77,29 +76,14 @@ def stated_confidence(
         known = ~person & (total > 0)[a.item] & ~np.isnan(stated)
         for m in np.unique(a.annotator[known]).tolist():
             rows = np.flatnonzero(known & (a.annotator == m))
-            if len(rows) >= _LEAST:
-                found.append(
-                    _stated(a.annotators[m], source, stated[rows], agreed[rows], bootstrap, seed)
-                )
+            if len(rows) < _LEAST:
+                continue
+            says, earns, rng = stated[rows], agreed[rows], np.random.default_rng(seed)
+            drawn = resample((says - earns)[:, None], np.ones((len(rows), 1)), bootstrap, rng)
+            said, earned, over = (float(np.mean(x)) for x in (says, earns, says - earns))
+            ends, order, who = middle(drawn[:, 0]), sorts(says, earns), a.annotators[m]
+            found.append(Stated(who, source, len(rows), said, earned, over, *ends, order))
     return found
-
-
-def _stated(
-    judge: Any, source: str, stated: Floats, agreed: Floats, bootstrap: int, seed: int
-) -> Stated:
-    n = len(stated)
-    over = (stated - agreed)[:, None]
-    drawn = resample(over, np.ones((n, 1)), bootstrap, np.random.default_rng(seed))
-    return Stated(
-        judge,
-        source,
-        n,
-        float(np.mean(stated)),
-        float(np.mean(agreed)),
-        float(np.mean(over)),
-        *middle(drawn[:, 0]),
-        sorts(stated, agreed),
-    )
 
 
 def sorts(stated: Floats, agreed: Floats) -> float | None:

@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.choices import Alignment
 from slencodings.opinion import Floats
-from slencodings.panel.alternative import AlternativeAnnotatorTest, alternative_annotator_tests
+from slencodings.panel.alternative import alternative_annotator_tests
 from slencodings.panel.confidence import stated_confidence
-from slencodings.panel.curve import by_number_of_people
 from slencodings.panel.families import effective_votes
-from slencodings.panel.held_out import HeldOut, Score, best_share, compare_losses, hold_out, mix
+from slencodings.panel.held_out import (
+    HeldOut,
+    Score,
+    best_share,
+    by_number_of_people,
+    compare_losses,
+    hold_out,
+    mix,
+)
 from slencodings.panel.rows import About, Judge, Panel, Step
 from slencodings.panel.sides import choose_people, family, once_each
 from slencodings.trust import Crowd
@@ -79,14 +86,25 @@ def describe_panel(
         seed=seed,
     )
     tests = alternative_annotator_tests(a, is_person, alignment=alignment, epsilon=epsilon)
-    path = [] if prices is None else _path(tried, prices)
+    path = [] if prices is None else _path(a.annotators, tried, prices)
     crowds = tried.panel(()).crowds, tried.panel(everyone).crowds
     return Panel(
         about=about,
         alone=tried.score((), ()),
         together=tried.score(everyone, ()),
         share=tried.share(everyone),
-        judges=_judges(a, tried, everyone, tests, prices),
+        judges=[
+            Judge(
+                a.annotators[m],
+                family(a.annotators[m]),
+                int(np.sum(a.annotator == m)),
+                tried.score((m,), ()),
+                tried.score(everyone, tuple(j for j in everyone if j != m)),
+                tests.get(a.annotators[m]),
+                None if prices is None else prices[m],
+            )
+            for m in everyone
+        ],
         families=effective_votes(a, is_person, bootstrap=bootstrap, seed=seed),
         people=by_number_of_people(held, *crowds, bootstrap=bootstrap, seed=seed),
         path=path,
@@ -94,28 +112,6 @@ def describe_panel(
             annotations, is_person, sources=sources, bootstrap=bootstrap, seed=seed
         ),
     )
-
-
-def _judges(
-    a: Annotations,
-    tried: _Tried,
-    everyone: tuple[int, ...],
-    tests: Mapping[Any, AlternativeAnnotatorTest],
-    prices: Mapping[int, float] | None,
-) -> list[Judge]:
-    """Each model: what it adds to people and to all others, and whether it may replace one."""
-    return [
-        Judge(
-            a.annotators[m],
-            family(a.annotators[m]),
-            int(np.sum(a.annotator == m)),
-            tried.score((m,), ()),
-            tried.score(everyone, tuple(j for j in everyone if j != m)),
-            tests.get(a.annotators[m]),
-            None if prices is None else prices[m],
-        )
-        for m in everyone
-    ]
 
 
 class _Fitted(NamedTuple):
@@ -158,13 +154,11 @@ class _Tried:
             some = bool(judges) and judges != held.judges
             like = self.panel(held.judges).crowds if some else None
             crowds = held.learn(judges, self._tell, like)
-            chances = held.chances(crowds, judges)
-            if not judges:
-                self._fitted[judges] = _Fitted(crowds, chances, held.losses(chances))
-            else:
+            mixed = chances = held.chances(crowds, judges)
+            if judges:
                 votes = held.annotations.rows(held.votes)
-                mixed = mix(votes, held.fold[votes.item], self.panel(()).chances, chances)
-                self._fitted[judges] = _Fitted(crowds, chances, held.losses(mixed.chances))
+                mixed, _ = mix(votes, held.fold[votes.item], self.panel(()).chances, chances)
+            self._fitted[judges] = _Fitted(crowds, chances, held.losses(mixed))
         return self._fitted[judges]
 
     def score(self, judges: tuple[int, ...], other: tuple[int, ...]) -> Score:
@@ -181,11 +175,6 @@ class _Tried:
             return 0.0
         votes = held.annotations.rows(held.votes)
         return best_share(votes, alone.chances, together.chances)
-
-    @property
-    def names(self) -> NDArray[Any]:
-        """Of the annotators, (M,)."""
-        return self._held.annotations.annotators
 
     def loss(self, judges: tuple[int, ...]) -> float:
         """The mean loss of people's votes."""
@@ -206,11 +195,10 @@ def _prices(
     return {m: float(costs[name]) for m, name in names.items()}
 
 
-def _path(tried: _Tried, prices: Mapping[int, float]) -> list[Step]:
+def _path(names: NDArray[Any], tried: _Tried, prices: Mapping[int, float]) -> list[Step]:
     """Add the judge that gains most for its price, until none gains anything."""
     chosen: tuple[int, ...] = ()
     path = [Step(None, 0.0, tried.score((), ()))]
-    names = tried.names
     while left := [m for m in prices if m not in chosen]:
         sets = {m: tuple(sorted((*chosen, m))) for m in left}
         worth = {m: (tried.loss(chosen) - tried.loss(sets[m])) / prices[m] for m in left}

@@ -85,7 +85,7 @@ def effective_votes(
             f"`families` must be made of models; {len(strange)} of their members are none, first "
             f"{strange[0]!r}. The models are {', '.join(map(repr, judges[:10]))}."
         )
-    answers_of = {m: _confusion(a, people, m) for m in (place[name] for name in judges)}
+    answers_of = {m: _answers(a, people, m) for m in (place[name] for name in judges)}
     return [
         _family(a, name, [place[x] for x in members], answers_of, bootstrap, seed)
         for name, members in families.items()
@@ -100,24 +100,18 @@ def _by_name(judges: list[Any]) -> dict[str, list[Any]]:
     return found if len(found) == 1 else found | {EVERYONE: judges}
 
 
-class _Answers(NamedTuple):
+def _answers(a: Annotations, people: NDArray[np.bool_], m: int) -> tuple[Floats, Floats]:
     """How common truths are, (K,), and what a model says where one holds, (K, K)."""
-
-    prior: Floats
-    confusion: Floats
-
-
-def _confusion(a: Annotations, people: NDArray[np.bool_], m: int) -> _Answers:
     rows = people[a.annotator] | (a.annotator == m)
     found = shrunk_dawid_skene(a.rows(rows), use_confidence=False).details
-    return _Answers(found["prior"], found["confusion"][m])
+    return found["prior"], found["confusion"][m]
 
 
 def _family(
     a: Annotations,
     name: str,
     members: list[int],
-    answers_of: Mapping[int, _Answers],
+    answers_of: Mapping[int, tuple[Floats, Floats]],
     bootstrap: int,
     seed: int,
 ) -> Family:
@@ -133,8 +127,8 @@ def _family(
     for k, (m, n) in enumerate(pairs):
         x, y = answers[at[m]], answers[at[n]]
         both = (x.sum(axis=1) > 0) & (y.sum(axis=1) > 0)
-        prior = (answers_of[m].prior + answers_of[n].prior) / 2
-        alone = float(prior @ np.sum(answers_of[m].confusion * answers_of[n].confusion, axis=1))
+        (p, c), (q, d) = answers_of[m], answers_of[n]
+        alone = float((p + q) / 2 @ np.sum(c * d, axis=1))
         sums[:, 3 * k] = np.sum(x * y, axis=1)
         sums[both, 3 * k + 1] = alone
         sums[both, 3 * k + 2] = np.sqrt(np.sum(x**2, axis=1) * np.sum(y**2, axis=1))[both]
@@ -146,19 +140,10 @@ def _family(
         drawn = resample(sums, counts, bootstrap, np.random.default_rng(seed))
     # A pair that shares no item in a draw says nothing in it.
     A, E, r = _correlation(once)
-    low, high = middle(
-        np.asarray([_effective_votes(len(members), _correlation(x)[2]) for x in drawn])
-    )
-    return Family(
-        name,
-        [a.annotators[m] for m in members],
-        A,
-        E,
-        r,
-        _effective_votes(len(members), r),
-        low,
-        high,
-    )
+    each = np.asarray([r, *(_correlation(x)[2] for x in drawn)])
+    votes = len(members) / (1 + (len(members) - 1) * each)
+    judges = [a.annotators[m] for m in members]
+    return Family(name, judges, A, E, r, float(votes[0]), *middle(votes[1:]))
 
 
 def _correlation(means: Floats) -> tuple[float, float, float]:
@@ -166,7 +151,3 @@ def _correlation(means: Floats) -> tuple[float, float, float]:
     A, E, most = (float(np.nanmean(x)) for x in np.reshape(means, (-1, 3)).T)
     r = (A - E) / (most - E) if most > E else 1.0
     return A, E, min(max(r, 0.0), 1.0)
-
-
-def _effective_votes(n: int, r: float) -> float:
-    return n / (1 + (n - 1) * r)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -84,12 +85,10 @@ def learn_panel(
     is_person = choose_people(annotations, people=people, models=models)
     a, _ = once_each(annotations)
     held = hold_out(a, is_person, folds=folds, seed=seed)
-    done, total = 0, 2 * held.n_folds + 2
+    done, total = count(1), 2 * held.n_folds + 2
 
     def tell() -> None:
-        nonlocal done
-        done += 1
-        progress(done, total)
+        progress(next(done), total)
 
     alone = held.chances(held.learn((), tell), ())
     together = held.chances(held.learn(held.judges, tell), held.judges)

@@ -52,15 +52,7 @@ def bars(
     >>> [round(float(patch.get_width()), 1) for patch in ax.patches]
     [0.9, 0.0, 0.0, 0.6, 0.1, 0.4]
     """
-    each = opinions(opinion)
-    N, K = len(each.belief), each.belief.shape[-1]
-    shown = named(names, N, "names", range(N) if N > 1 else [""])
-    ax = axes(ax, (6.0, 1.1 + 0.32 * N), None)
-    handles, parts = _stack(
-        ax, each, named(labels, K, "labels", range(K)), np.arange(N, dtype=float), 0.72
-    )
-    _finish(ax, handles, parts, shown)
-    return ax
+    return _draw(ax, 0.32, {0.0: opinions(opinion)}, [0.72], labels, names)
 
 
 def change(
@@ -98,27 +90,30 @@ def change(
         raise ValueError(
             f"`moments` must be two words such as ('before', 'after'); {moments!r} came."
         )
-    N, K = len(first.belief), first.belief.shape[-1]
-    shown = named(names, N, "names", range(N) if N > 1 else [""])
-    ax = axes(ax, (6.0, 1.1 + 0.55 * N), None)
-    both = Opinion(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
-    rows = np.arange(N, dtype=float)
-    at: Floats = np.concatenate([rows - 0.27, rows + 0.13])
-    height = np.repeat([0.22, 0.46], N)
-    handles, parts = _stack(ax, both, named(labels, K, "labels", range(K)), at, height)
-    _finish(ax, handles, parts, shown)
-    for word, place in zip(moments, (-0.27, 0.13), strict=True):
+    both = {-0.27: first, 0.13: second}
+    ax = _draw(ax, 0.55, both, [0.22, 0.46], labels, names)
+    for word, place in zip(moments, both, strict=True):
         text = ax.text(1.015, place, written(word), va="center", fontsize="small", color=GREY)
         plain(text)
     return ax
 
 
-def _stack(
-    ax: Canvas, opinion: Opinion, labels: list[Any], at: Floats, height: Any
-) -> tuple[list[Any], list[Any]]:
-    """Bars at these heights; a handle for each part, and its name."""
-    b, u, _ = opinion
-    K = len(labels)
+def _draw(
+    ax: Any,
+    room: float,
+    places: dict[float, Opinion],
+    heights: list[float],
+    labels: Any,
+    names: Any,
+) -> Canvas:
+    """Opinions as bars at places around their row, which has so much room, and the legend."""
+    b: Floats = np.concatenate([opinion.belief for opinion in places.values()])
+    u: Floats = np.concatenate([opinion.uncertainty for opinion in places.values()])
+    N, K = len(u) // len(places), len(b.T)
+    names = named(names, N, "names", range(N) if N > 1 else [""])
+    ax = axes(ax, (6.0, 1.1 + room * N), None)
+    labels = named(labels, K, "labels", range(K))
+    at, height = np.add.outer([*places], np.arange(N)).ravel(), np.repeat(heights, N)
     most = np.argsort(-b.sum(axis=0), kind="stable")[: K if K <= _MOST else _MOST - 1]
     rest = np.setdiff1d(np.arange(K), most)
     own = zip(np.sort(most).tolist(), COLOURS, strict=False)
@@ -131,20 +126,18 @@ def _stack(
         handles.append(ax.barh(at, width, height, left, color=colour, ec="white", lw=0.8))
         left = left + width
     handles.append(ax.barh(at, u, height, left, color="white", ec=_GAP, lw=0.8, hatch="/////"))
-    return handles, [*(name for name, *_ in parts), "uncertainty"]
-
-
-def _finish(ax: Canvas, handles: list[Any], parts: list[Any], names: list[Any]) -> None:
     name_rows(ax, names)
     ax.set_xlim(-0.003, 1.003)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "½", "", "1"])
     ax.set_xlabel("belief")
     ax.spines["bottom"].set_color(INK)
     # About so many letters go into a line of the usual figure.
-    room = 70 - max(len(written(name)) for name in names)
-    letters = [len(written(part)) + 5 for part in parts]
-    columns = len(parts) if sum(letters) <= room else max(1, room // max(letters))
+    line = 70 - max(len(written(name)) for name in names)
+    shown = [*(name for name, *_ in parts), "uncertainty"]
+    letters = [len(written(part)) + 5 for part in shown]
+    columns = len(shown) if sum(letters) <= line else max(1, line // max(letters))
     legend(
-        ax, handles, parts, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2,
+        ax, handles, shown, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2,
         ncols=columns, fontsize="small", handlelength=1.2, columnspacing=1.4,
     )  # fmt: skip
+    return ax

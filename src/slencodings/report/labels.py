@@ -21,7 +21,7 @@ from slencodings.kinds.ordered import at_least
 from slencodings.opinion import Codes, Floats, Opinion, credible_interval
 from slencodings.panel import once_each, stated_confidence
 from slencodings.panel.alternative import alternative_annotator_tests
-from slencodings.panel.text import stand_ins
+from slencodings.panel.rows import stand_ins
 from slencodings.report.names import NAME_LETTERS, shown
 from slencodings.report.summary import Confused, ConfusedPair, Dot, KindTable, Labels, Points
 from slencodings.report.without import likeliest, told_apart

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, as_names, shared_base_rate
 from slencodings.choices import Duplicates, Missing
-from slencodings.opinion import Codes, Floats, Opinion
+from slencodings.opinion import Floats, Opinion
 from slencodings.tables.codes import at_its_word, read_codes
 from slencodings.tables.columns import unchanged
 from slencodings.tables.engines import (
@@ -90,25 +90,28 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
         return read_annotations(table, replace(reading, duplicates="all")).averaged()
     if (plain := read_codes(table, reading)) is not None:
         return plain
-    as_stated, annotator = reading, reading.annotator
+    as_stated = reading
     if reading.confidence_scale is None:
         as_stated = replace(reading, confidence_scale=unchanged)
     rows = read_rows(_in_memory(table), as_stated, ordered=True)
     frame, items = _coded(rows.frame, ITEM, "sle_i")
     spoken = frame.filter(~nw.col(rows.answer).is_null())
     annotators = np.asarray(["anonymous"], dtype=object)
-    if annotator is not None:
+    if reading.annotator is None:
+        spoken = spoken.with_columns(nw.lit(0).alias("sle_m"))
+    else:
         spoken, annotators = _coded(spoken, ANNOTATOR, "sle_m")
     if not rows.soft:
         place = {label: k for k, label in enumerate(rows.labels)}
         spoken = look_up(spoken, LABEL, place, "sle_y")
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
-    codes = ["sle_i", *(["sle_m"] if annotator is not None else [])]
-    columns = [ROW, *codes, *y, STATED, UNCERTAINTY, RELIABILITY]
+    columns = [ROW, "sle_i", "sle_m", *y, STATED, UNCERTAINTY, RELIABILITY]
     sorted_rows = _in_order(spoken.select(*columns), found=("sle_i", y[0]))
-    who = np.zeros(len(sorted_rows[ROW]), dtype=np.intp)
-    if annotator is not None:
-        who, annotators = _with_nobody(sorted_rows["sle_m"].astype(float), annotators)
+    # Who gave no name is one more, called None.
+    nobody = len(annotators)
+    who = np.nan_to_num(sorted_rows["sle_m"].astype(float), nan=nobody).astype(np.intp)
+    if (who == nobody).any():
+        annotators = np.asarray([*annotators, None], dtype=object)
     u, stated = _doubt(sorted_rows, reading)
     return Annotations(
         item=sorted_rows["sle_i"].astype(np.intp),
@@ -136,13 +139,6 @@ def _in_order(frame: Frame, found: Sequence[str]) -> dict[str, NDArray[Any]]:
         )
     order = np.argsort(arrays[ROW])
     return {name: values[order] for name, values in arrays.items()}
-
-
-def _with_nobody(codes: Floats, names: Any) -> tuple[Codes, Any]:
-    """Codes of annotators, and their names; who gave none is one more, called None."""
-    nobody = len(names)
-    who = np.nan_to_num(codes, nan=nobody).astype(np.intp)
-    return who, np.asarray([*names, None], dtype=object) if (who == nobody).any() else names
 
 
 def _doubt(arrays: Mapping[str, NDArray[Any]], reading: Reading) -> tuple[Floats, Floats | None]:

@@ -211,18 +211,13 @@ def _what_is_wrong(frame: Frame, flaws: list[Flaw], rows: int, found: list[int])
 
 def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int]:
     """How many rows there are, how many say nothing, and how many meet each condition."""
-    (counts,) = zip(
-        *engines.small(
-            frame.select(
-                nw.len().alias("rows"),
-                (nw.len() - nw.col(first).count()).alias("unlabelled"),
-                # Spark adds up numbers only.
-                *(x.cast(nw.Int64).sum().alias(f"flaw{i}") for i, x in enumerate(conditions)),
-            )
-        ).values(),
-        strict=True,
+    counts = frame.select(
+        nw.len().alias("rows"),
+        (nw.len() - nw.col(first).count()).alias("unlabelled"),
+        # Spark adds up numbers only.
+        *(x.cast(nw.Int64).sum().alias(f"flaw{i}") for i, x in enumerate(conditions)),
     )
-    return [int(n or 0) for n in counts]
+    return [int(n or 0) for (n,) in engines.small(counts).values()]
 
 
 def _where(frame: Frame, flaw: Flaw) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations
-from slencodings.kinds.pairs import LABELS, Pairs
+from slencodings.kinds.pairs import LABELS, Pairs, names_of_pairs
 from slencodings.opinion import Codes
 from slencodings.tables.engines import open_table, to_arrays
 
@@ -62,38 +62,30 @@ def pairs_from_table(
     _refuse_empty(named, columns, ("left", "right", *(("item",) if item else ())))
     _refuse_twins(*sides)
     y = _outcomes(columns["winner"], *sides, winner)
-    _, code = np.unique(np.concatenate(sides).astype(str), return_inverse=True)
-    options = np.unique(np.concatenate(sides).astype(str)).astype(object)
+    options, code = _coded(np.concatenate(sides))
     L, R = np.split(code, 2)
-    prompts = np.zeros(len(L), dtype=np.intp)
-    asked = None
-    if item is not None:
-        names, prompts = np.unique(columns["item"].astype(str), return_inverse=True)
-        asked = names.astype(object)
-    keys, pair = np.unique(np.stack([prompts, L, R], axis=1), axis=0, return_inverse=True)
+    asked, prompts = _coded(columns["item"] if item else np.full(len(L), ""))
     judges, who = np.asarray(["anonymous"], dtype=object), np.zeros(len(L), dtype=np.intp)
     if annotator is not None:
-        texts = np.asarray([x or "" for x in columns["annotator"]]).astype(str)
-        judges, who = np.unique(texts, return_inverse=True)
-        judges = judges.astype(object)
-    judged = y >= 0
-    names = np.asarray(
-        [" | ".join(map(str, [*([] if asked is None else [asked[k[0]]]), *options[k[1:]]]))
-         for k in keys],
-        dtype=object,
-    )  # fmt: skip
+        judges, who = _coded(np.asarray([x or "" for x in columns["annotator"]]))
+    keys, pair = np.unique(np.stack([prompts, L, R], axis=1), axis=0, return_inverse=True)
+    judged, of_pair = y >= 0, asked[keys[:, 0]] if item else None
     annotations = Annotations(
         item=pair.ravel()[judged],
         annotator=who[judged],
         y=y[judged],
         uncertainty=np.zeros(int(judged.sum())),
-        items=names,
+        items=names_of_pairs(options, keys[:, 1:], of_pair),
         annotators=judges,
         labels=np.asarray(LABELS, dtype=object),
     )
-    return Pairs(
-        annotations, keys[:, 1], keys[:, 2], options, None if asked is None else asked[keys[:, 0]]
-    )
+    return Pairs(annotations, keys[:, 1], keys[:, 2], options, of_pair)
+
+
+def _coded(texts: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
+    """The texts that occur, sorted, and the place of each among them."""
+    names, code = np.unique(texts.astype(str), return_inverse=True)
+    return names.astype(object), code
 
 
 def _texts(column: NDArray[Any]) -> NDArray[Any]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slencodings.annotations import Annotations
+from slencodings.annotators.verdicts import pairs_met
 from slencodings.opinion import Codes, Floats
-from slencodings.triage.plan import MOST_EACH
+from slencodings.triage.outlook import MOST_EACH
 
 
 class Assignment(NamedTuple):
@@ -62,7 +63,7 @@ def assign(
     left = wanted[active]
     r = _values(value, M)
     order: list[int] = np.argsort(-r, kind="stable")[: np.count_nonzero(r)].tolist()
-    done, who = pairs(annotations)
+    done, who = pairs_met(annotations)
     done, who = np.searchsorted(active, done[wanted[done] > 0]), who[wanted[done] > 0]
     met: list[Codes] = np.split(done, np.searchsorted(who, np.arange(1, M + 1)))[:M]
     known = [len(items) for items in met]
@@ -91,13 +92,6 @@ def assign(
     unassigned = np.zeros(N, dtype=np.intp)
     unassigned[active] = left
     return Assignment(item[rows], annotator[rows], unassigned)
-
-
-def pairs(annotations: Annotations) -> tuple[Codes, Codes]:
-    """The items and annotators who met, each pair once, sorted by annotator."""
-    N = max(len(annotations.items), 1)
-    met = np.unique(annotations.annotator * N + annotations.item)
-    return met % N, met // N
 
 
 def _values(value: ArrayLike, M: int) -> Floats:
@@ -150,7 +144,7 @@ class Resources(NamedTuple):
         N = len(a.items)
         if self.newcomers and self.price is None:
             return np.full(N, MOST_EACH)
-        item, annotator = pairs(a)
+        item, annotator = pairs_met(a)
         met = np.bincount(item[self.value[annotator] > 0], minlength=N)
         return np.minimum(np.count_nonzero(self.value) - met, MOST_EACH)
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from slencodings.aggregate import BradleyTerry, bradley_terry
 from slencodings.aggregate.bradley_terry import variance_of_gaps
 from slencodings.annotations import Annotations, counted
-from slencodings.kinds.pairs import Pairs
+from slencodings.kinds.pairs import Pairs, names_of_pairs
 from slencodings.opinion import Codes, Floats
 from slencodings.triage.assign import resources_of
-from slencodings.triage.plan import NEXT
+from slencodings.triage.outlook import NEXT
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, check_limits
 from slencodings.triage.triage import Triage
 from slencodings.trust.crowd import conflict_of
@@ -244,13 +244,8 @@ def _on_twos(pairs: Pairs, one: Codes, other: Codes) -> Annotations:
     key = np.minimum(left, right) * P + np.maximum(left, right)
     turned = left > right
     y = np.where(turned[:, None], a.vectors[:, ::-1], a.vectors)
-    names = [f"{pairs.options[i]} | {pairs.options[j]}" for i, j in zip(one, other, strict=True)]
-    return replace(
-        a,
-        item=order[np.searchsorted(keys, key, sorter=order)],
-        y=y,
-        items=np.asarray(names, dtype=object),
-    )
+    names = names_of_pairs(pairs.options, np.stack([one, other], axis=1))
+    return replace(a, item=order[np.searchsorted(keys, key, sorter=order)], y=y, items=names)
 
 
 def _reasons(

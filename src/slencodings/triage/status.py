@@ -90,11 +90,11 @@ def reasons(
             return "nobody annotated it"
         leader = f"{labels[lead]} is {_share(p, least_probability)} likely"
         if status == "settled":
-            return f"{leader}, by {_votes(n)}"
+            return f"{leader}, by {counted(n, 'vote')}"
         if n < least_votes:
-            return f"{_votes(n)}, and {least_votes} are asked for"
+            return f"{counted(n, 'vote')}, and {least_votes} are asked for"
         short = f"{leader}, less than {bound}"
-        return f"{short}, by {_votes(n)}" if status == "few" else f"{in_words[i]}; {short}"
+        return f"{short}, by {counted(n, 'vote')}" if status == "few" else f"{in_words[i]}; {short}"
 
     N = len(found)
     lead = np.argmax(P, axis=1) if N else np.zeros(0, dtype=np.intp)
@@ -117,10 +117,6 @@ def _name(label: Any) -> str:
     return (
         text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]}…{text[-_LETTERS // 2 + 1 :]}"
     )
-
-
-def _votes(n: int) -> str:
-    return f"{n:,} vote{'s' * (n != 1)}"
 
 
 def _share(p: float, bound: float | None = None) -> str:

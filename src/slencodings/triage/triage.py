@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, counted
 from slencodings.opinion import Codes, Floats
 from slencodings.triage.assign import Assignment, resources_of
-from slencodings.triage.outlook import Outlook, look_ahead
-from slencodings.triage.plan import NEXT, plan
+from slencodings.triage.outlook import NEXT, Outlook, look_ahead, plan
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, reasons, status
 from slencodings.trust import Weighed, weigh
 

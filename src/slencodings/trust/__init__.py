@@ -5,7 +5,7 @@ No gold labels are needed: an annotation is worth what it tells about the others
 
 from slencodings.trust.crowd import Crowd
 from slencodings.trust.learn_crowd import count_each, learn_crowd
-from slencodings.trust.sample import sample_items
+from slencodings.trust.learn_from_table import sample_items
 from slencodings.trust.source import Sourced, truth_with_source
 from slencodings.trust.stored import crowd_from_json, crowd_to_json, load_crowd
 from slencodings.trust.weighed import Weighed, weigh

@@ -62,7 +62,10 @@ def learn_worth(
         truth, meaning = like.through_truth > 0, like.votes_say_more
         parts, ridge = parts._replace(truth=truth, meaning=meaning), like.ridge
     pairs = _folds(votes, rng) if like is None else []
-    total = _trials(parts, ridge) * sum(len(train.item) for train, _ in pairs)
+    # How many fits on each of the folds `_choose` needs.
+    strengths = (len(_GRID) - 1) * (parts.annotator + parts.level) if ridge is None else 0
+    trials = 1 + parts.truth + parts.meaning + strengths
+    total = trials * sum(len(train.item) for train, _ in pairs)
     on_step = _counter(progress, _MOST_STEPS * (total + len(votes.item)))
     objective = Objective.of(votes)
     with _without_threads():
@@ -115,12 +118,6 @@ def _folds(votes: Votes, rng: np.random.Generator) -> list[tuple[Votes, Votes]]:
         fold = fold[: votes.sizes[0]]
     pairs = [(votes.some(fold != f), votes.some(fold == f)) for f in range(n_folds)]
     return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
-
-
-def _trials(parts: Parts, ridge: Ridge | None) -> int:
-    """How many fits on each of the folds `_choose` needs."""
-    strengths = (len(_GRID) - 1) * (parts.annotator + parts.level) if ridge is None else 0
-    return 1 + parts.truth + parts.meaning + strengths
 
 
 class Chosen(NamedTuple):

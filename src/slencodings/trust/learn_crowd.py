@@ -14,8 +14,7 @@ from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
 from slencodings.opinion import Codes, Floats
 from slencodings.trust.crowd import Crowd, People
 from slencodings.trust.fit_worth import Parts, learn_worth
-from slencodings.trust.habits import through_truth
-from slencodings.trust.truth import learn_truth
+from slencodings.trust.truth import learn_truth, through_truth
 from slencodings.trust.worth import ONE_COUNT, USUAL_WEIGHT, Ridge, Votes
 
 # Beyond these labels, or numbers in all confusions, what is said where a label is true is not
@@ -78,7 +77,7 @@ def learn_crowd(
     """
     _check_comparable(annotations, max_levels)
     rng = np.random.default_rng(rng)
-    a = annotations.rows(_random_order(annotations, rng))
+    a = annotations.rows(random_order(annotations, rng))
     scored_votes = scored_annotators(a, scored)[a.annotator]
     levels, level = (
         _levels_of_confidence(a, max_levels) if by_confidence else (np.zeros(0), 0 * a.item)
@@ -223,10 +222,10 @@ def scored_annotators(annotations: Annotations, scored: Any) -> NDArray[np.bool_
     return chosen
 
 
-def _random_order(a: Annotations, rng: np.random.Generator) -> Codes:
+def random_order(a: Annotations, rng: np.random.Generator) -> Codes:
     """The annotations sorted by item, in a random order within that is the same for any rows."""
     columns = a.y.T if a.soft else a.y[None]
-    order = np.lexsort((a.confidence, *columns, a.annotator, a.item))
+    order = np.lexsort((a.uncertainty, a.confidence, *columns, a.annotator, a.item))
     return order[np.lexsort((rng.random(len(order)), a.item[order]))]
 
 

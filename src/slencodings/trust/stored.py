@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,9 +20,6 @@ from slencodings.trust.worth import Ridge
 _HOW = "Make one: sle encode IN -o OUT --save-crowd crowd.json"
 # The kind of file that this version writes, and the only one that it reads.
 KIND = 1
-_NAMES = ("annotators", "labels")
-_COUNTS = ("count", "level_count")
-_FLAGS = ("converged", "from_uncertainty")
 _NUMBERS = ("typical_worth", "through_truth", "prior_weight")
 # Rows of these sum to 1.
 _SHARES = ("base_rate", "meaning", "prior", "confusion", "crowd", "habits")
@@ -82,7 +80,7 @@ def crowd_from_dict(there: Mapping[str, Any]) -> Crowd:
     if set(there) != {f.name for f in fields(Crowd)}:
         raise _no_crowd(", ".join(sorted(there)) or "none")
     try:
-        crowd = Crowd(**{name: _read_part(name, value) for name, value in there.items()})
+        crowd = Crowd(**{name: _READERS.get(name, _floats)(x) for name, x in there.items()})
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise ValueError(f"a stored crowd is damaged: {error}. Store it again.") from error
     _check_parts(crowd)
@@ -94,29 +92,9 @@ def _no_crowd(came: str) -> ValueError:
     return ValueError(f"a stored crowd has the fields {names}; {came[:80]} came. {_HOW}")
 
 
-def _read_part(name: str, value: Any) -> Any:
-    if name in _NAMES:
-        return _plain_names(value)
-    if name in _COUNTS:
-        return np.asarray(value, dtype=np.intp)
-    if name == "ridge":
-        return Ridge(**{part: float(x) for part, x in value.items()})
-    if name == "people":
-        return People(**{part: _floats(x) for part, x in value.items()})
-    if name == "losses":
-        return {str(part): float(x) for part, x in value.items()}
-    if name in _FLAGS:
-        return bool(value)
-    if name in _NUMBERS:
-        return float(value)
-    if name in ("meaning", "model") and value is None:
-        return value
-    if name == "model":
-        return _read_model(value)
-    return _floats(value)
-
-
-def _read_model(value: Mapping[str, Any]) -> TruthModel:
+def _read_model(value: Mapping[str, Any] | None) -> TruthModel | None:
+    if value is None:
+        return None
     others = ("correlation", "shrinking")
     arrays = {part: _floats(x) for part, x in value.items() if part not in others}
     how = value["shrinking"]
@@ -133,6 +111,20 @@ def _plain_names(value: list[Any]) -> NDArray[Any]:
 
 def _floats(value: Any) -> NDArray[np.float64]:
     return np.asarray(value, dtype=float)
+
+
+# How the parts are read that are not just numbers in an array.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("annotators", "labels"), _plain_names),
+    **dict.fromkeys(("count", "level_count"), partial(np.asarray, dtype=np.intp)),
+    **dict.fromkeys(("converged", "from_uncertainty"), bool),
+    **dict.fromkeys(_NUMBERS, float),
+    "ridge": lambda parts: Ridge(**{part: float(x) for part, x in parts.items()}),
+    "people": lambda parts: People(**{part: _floats(x) for part, x in parts.items()}),
+    "losses": lambda parts: {str(part): float(x) for part, x in parts.items()},
+    "meaning": lambda value: None if value is None else _floats(value),
+    "model": _read_model,
+}
 
 
 def _check_parts(crowd: Crowd) -> None:

@@ -50,29 +50,19 @@ def weigh(
     Where no item has two annotations there is nothing to learn, and each is one count. `scored`,
     `seed` and `progress` are as in `learn_crowd`.
     """
-    a = annotations
+    a, source = annotations, "alike"
+    n = np.bincount(a.annotator, minlength=len(a.annotators))
+    if a.reliability is None and np.any(np.bincount(a.item, minlength=1) > 1):
+        crowd, source = learn_crowd(a, scored=scored, rng=seed, progress=progress), "learned"
+        reliability = np.clip(np.nan_to_num(crowd.above_chance, nan=0.0), 0, 1)
+    else:
+        crowd, reliability = count_each(a), np.ones(len(n))
+    evidence, weight = crowd.evidence(a), crowd.annotation_worth(a)
     if a.reliability is not None:
-        c = certainty(a)
-        crowd, weight = count_each(a), c / (1 - c)  # smoothing keeps c below 1
-        n = np.bincount(a.annotator, minlength=len(a.annotators))
+        c, source = certainty(a), "given"
+        weight = c / (1 - c)  # smoothing keeps c below 1
         reliability = sums_by(a.annotator, a.reliability, len(n)) / np.maximum(n, 1)
-        evidence = crowd.evidence(a)._replace(votes=a.sums(weight))
-        return _weighed(crowd, evidence, weight, reliability, "given")
-    if np.any(np.bincount(a.item, minlength=1) > 1):
-        crowd = learn_crowd(a, scored=scored, rng=seed, progress=progress)
-        skill = np.clip(np.nan_to_num(crowd.above_chance, nan=0.0), 0, 1)
-        return _weighed(crowd, crowd.evidence(a), crowd.annotation_worth(a), skill, "learned")
-    crowd, everybody = count_each(a), np.ones(len(a.annotators))
-    return _weighed(crowd, crowd.evidence(a), crowd.annotation_worth(a), everybody, "alike")
-
-
-def _weighed(
-    crowd: Crowd,
-    evidence: Evidence,
-    weight: Floats,
-    reliability: Floats,
-    source: Literal["given", "learned", "alike"],
-) -> Weighed:
+        evidence = evidence._replace(votes=a.sums(weight))
     votes, truth = crowd.votes_of(evidence), crowd.truth_of(evidence)
     conflict = conflict_of(evidence.votes)
     return Weighed(crowd, evidence, votes, truth, conflict, weight, reliability, source)
