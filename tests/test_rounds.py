@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from slencodings import Opinion, aggregate, check, datasets, from_table
 from slencodings.annotations import Annotations
 from slencodings.torch import SLEClassifier, learn_in_rounds
+from slencodings.torch.rounds import _mean_loss as loss_of_single_networks
 from slencodings.torch.rounds import cross_fitted
 from slencodings.trust import learn_crowd, truth_with_source
 from slencodings.trust import source as from_outside
@@ -246,8 +247,8 @@ def tell_losses(monkeypatch, losses, *, believed=None, given=None):
     """Let rounds have these losses of votes, by networks as they are and as they are believed."""
     both = iter([each for pair in zip(losses, believed or losses, strict=True) for each in pair])
     monkeypatch.setattr("slencodings.trust.source.Sourced.vote_losses", lambda *_: next(both))
-    said = iter(given or losses)
-    monkeypatch.setattr("slencodings.torch.rounds.word_losses", lambda *_: next(said))
+    said = iter(given or map(np.mean, losses))
+    monkeypatch.setattr("slencodings.torch.rounds._mean_loss", lambda *_: next(said))
 
 
 @pytest.mark.usefixtures("few_trials", "believed")
@@ -290,8 +291,7 @@ def test_a_round_that_dares_more_must_not_know_less(monkeypatch, sharpened, chos
 @pytest.mark.parametrize(("given", "chosen"), [(1.01, 1), (0.99, 2)])
 def test_a_round_that_says_worse_what_people_say_is_not_taken(monkeypatch, given, chosen):
     X, y = rows(80)
-    says = [np.ones(4), np.full(4, given)]
-    tell_losses(monkeypatch, [np.full(4, 2.0), np.ones(4)], given=says)
+    tell_losses(monkeypatch, [np.full(4, 2.0), np.ones(4)], given=[1.0, given])
     found = learn_in_rounds(quick(max_epochs=1), X, crowd_of(y, per_item=3), rounds=2)
     assert found.chosen == chosen
 
@@ -323,27 +323,37 @@ def test_networks_that_are_believed_by_chance_need_held_out_votes_too(monkeypatc
 @pytest.mark.usefixtures("few_trials", "believed")
 def test_rounds_are_compared_by_what_people_are_then_told(monkeypatch):
     X, y = rows(80)
-    crowd, heard, asked = crowd_of(y, per_item=3), list[np.ndarray](), list[np.ndarray]()
+    crowd, told, unseen = crowd_of(y, per_item=3), list[np.ndarray](), list[np.ndarray]()
 
-    def word_losses(hidden, log_p):
-        heard.append(np.exp(log_p))
-        return np.full(4, 9.0 - len(heard))
+    def mean_loss(hidden, heard, part):
+        told.append(heard)
+        # What people get is one network, not the mean of all that are there to choose by.
+        items = np.flatnonzero(part < 0).tolist()
+        log_p = [
+            np.log(p[items.index(i), k])
+            for p in heard
+            for i, k in zip(hidden.item, hidden.y, strict=True)
+        ]
+        assert loss_of_single_networks(hidden, heard, part) == pytest.approx(-np.mean(log_p))
+        return 9.0 - len(told)
 
-    def fitted(*job):
-        asked.append(cross_fitted(*job))
-        return asked[-1]
+    def fitted(*job, **how):
+        found = cross_fitted(*job, **how)
+        unseen.append(found[1])
+        np.testing.assert_allclose(found[0][job[-1] < 0], found[1].mean(axis=0))
+        return found
 
-    monkeypatch.setattr("slencodings.torch.rounds.word_losses", word_losses)
+    monkeypatch.setattr("slencodings.torch.rounds._mean_loss", mean_loss)
     monkeypatch.setattr("slencodings.torch.rounds.cross_fitted", fitted)
     monkeypatch.setattr(
         "slencodings.torch.rounds.surely_lower", lambda *_, **how: how["standard_errors"] == 1
     )
     found = learn_in_rounds(quick(max_epochs=2), X, crowd, rounds=2)
     assert found.chosen == 2
-    np.testing.assert_allclose(heard[0], asked[0])
+    np.testing.assert_array_equal(told[0], unseen[0])
     # `found.said` has learned from all annotations, this from those that were shown.
-    np.testing.assert_allclose(heard[1], asked[1] @ found.said, atol=0.05)
-    assert np.max(np.abs(heard[1] - asked[1])) > 0.1
+    np.testing.assert_allclose(told[1], unseen[1] @ found.said, atol=0.05)
+    assert np.max(np.abs(told[1] - unseen[1])) > 0.1
 
 
 @pytest.mark.usefixtures("few_trials")

@@ -48,13 +48,13 @@ class _Losses(NamedTuple):
     known : by what its annotator says where a label is true, which is what networks say, as they
         are
     believed : the same, if networks are believed as far as is best
-    given : by what `SLEClassifier` then says that people would say: the first network by itself,
-        later ones by `Rounds.said`
+    given : their mean by what people get, which is one network: the first says what people would
+        say, later ones do by `Rounds.said`
     """
 
     known: Floats
     believed: Floats
-    given: Floats
+    given: float
 
 
 class Rounds(NamedTuple):
@@ -126,7 +126,10 @@ def learn_in_rounds(
     losses: list[_Losses] = []
     target: Opinion | None = None
     for r in range(rounds):
-        source = predicted = cross_fitted(model, X, shown, target, part, progress, r, rounds)
+        predicted, unseen = cross_fitted(
+            model, X, shown, target, part, progress=progress, done=r, rounds=rounds
+        )
+        source = predicted
         if not found:
             # These have learned what people say, and few items make networks too sure of that.
             source = as_sure_as_votes(shown, predicted)
@@ -139,14 +142,9 @@ def learn_in_rounds(
             # How far these can be believed cannot be asked of votes that they know of through the
             # networks before them. They have learned what is true, and are believed as they are.
             sourced = truth_like(found[-1][1], shown, source, worth=1.0)
-        heard = predicted @ sourced.model.crowd if found else predicted
-        losses.append(
-            _Losses(
-                sourced.vote_losses(hidden, predicted),
-                sourced.vote_losses(hidden),
-                word_losses(hidden, safe_log(heard)),
-            )
-        )
+        heard = unseen @ sourced.model.crowd if found else unseen
+        known, believed = sourced.vote_losses(hidden, predicted), sourced.vote_losses(hidden)
+        losses.append(_Losses(known, believed, _mean_loss(hidden, heard, part)))
         if r > 0 and not _better(*losses[-2:]):
             break
         found.append((source, sourced))
@@ -171,7 +169,13 @@ def _better(before: _Losses, now: _Losses) -> bool:
     """Whether a round knows more than the one before, and says no worse what people will say."""
     surer = surely_lower(now.known, before.known, standard_errors=1)
     worse = surely_lower(before.believed, now.believed, standard_errors=2)
-    return surer and not worse and bool(np.mean(now.given) < np.mean(before.given))
+    return surer and not worse and now.given < before.given
+
+
+def _mean_loss(hidden: Annotations, heard: Floats, part: NDArray[np.intp]) -> float:
+    """The log-loss of held-out votes, the mean over networks; heard is of each, (folds, n, K)."""
+    asked = hidden.of_items(np.flatnonzero(part < 0))
+    return float(np.mean([word_losses(asked, safe_log(p)) for p in heard]))
 
 
 def _again(
@@ -197,16 +201,19 @@ def cross_fitted(
     shown: Annotations,
     target: Opinion | None,
     part: NDArray[np.intp],
+    *,
     progress: Callable[[int, int], None] | None,
     done: int = 0,
     rounds: int = 1,
-) -> Floats:
+) -> tuple[Floats, Floats]:
     """What networks say of the items that they have not seen, (N, K); their mean if none has.
 
-    So many of all `rounds` are `done`, for `progress`.
+    Beside it what each says of those that none has seen, (folds, n, K). So many of all `rounds` are
+    `done`, for `progress`.
     """
     labels, folds = shown.labels.tolist(), int(part.max()) + 1
-    result = np.zeros((len(part), len(labels)))
+    unseen = np.flatnonzero(part < 0)
+    result, each = np.zeros((len(part), len(labels))), np.zeros((folds, len(unseen), len(labels)))
     for f in range(folds):
         taught = np.flatnonzero((part >= 0) & (part != f))
         network = clone(model).set_params(labels=labels)
@@ -218,11 +225,12 @@ def cross_fitted(
         rest = part == f
         if rest.any():
             result[rest] = network.predict_proba(X[rest])
-        if (part < 0).any():
-            result[part < 0] += network.predict_proba(X[part < 0]) / folds
+        if len(unseen):
+            each[f] = network.predict_proba(X[unseen])
         if progress is not None:
             progress(done * folds + f + 1, rounds * folds)
-    return result
+    result[unseen] = np.mean(each, axis=0)
+    return result, each
 
 
 def check_crowd(X: NDArray[Any], annotations: Annotations, folds: int) -> None:
@@ -279,7 +287,7 @@ def votes_with_network(
     check_crowd(X, annotations, _FOLDS)
     a, rng = annotations, np.random.default_rng(rng)
     part = rng.permutation(len(a.items)) % _FOLDS
-    p = cross_fitted(model, X, a, None, part, progress)
+    p, _ = cross_fitted(model, X, a, None, part, progress=progress)
     losses = dict.fromkeys(_WORTHS, 0.0)
     for f in range(_FOLDS):
         held_out = a.rows(part[a.item] == f)
