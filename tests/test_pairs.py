@@ -263,7 +263,10 @@ def test_a_comparison_without_a_winner_is_no_vote_and_its_pair_stays():
             {"won": ["x", "1", "2"]},
             r"must say who won, .*; 2 of 3 rows do not, first '1' in row 2",
         ),
-        ({"left": ["x", None, "x"]}, r"'left' must say what was compared .*; 1 of 3 do not"),
+        (
+            {"left": ["x", None, "x"]},
+            r"'left' must say what was compared .*; 1 of 3 do not, first in row 2 of",
+        ),
         ({"right": ["y", "y", "z"]}, r"1 of 3 rows compare one with itself, first 'y' in row 2 of"),
     ],
 )

@@ -103,7 +103,8 @@ def _refuse_empty(
         if len(empty):
             raise ValueError(
                 f"column {named[role]!r} must say what was compared in each row; {len(empty)} of "
-                f"{len(columns[role])} do not, first row {empty[0]}. Leave those rows out."
+                f"{len(columns[role])} do not, first in row {empty[0] + 1} of the data. Leave "
+                "those rows out."
             )
 
 
