@@ -213,7 +213,7 @@ def xp(request: pytest.FixtureRequest) -> Iterator[Arrays]:
         case "jax":
             jax = pytest.importorskip("jax")
             with float64(True):
-                yield Arrays(request.param, jax.numpy.asarray)
+                yield Arrays(request.param, jax.numpy.asarray, jax.jit)
 
 
 @pytest.fixture
