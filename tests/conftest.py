@@ -129,16 +129,23 @@ SLOW = [
     "test_report_page.py",
 ]
 
-# Files for one process, which imports what takes seconds to import, and forks it, once for all.
-TOGETHER = [
-    "test_documents.py",
-    "test_trainers.py",
-    "test_real_experiments.py",
-    "test_real_networks.py",
-    "test_real_plans.py",
-    "test_rounds_experiment.py",
-    "test_notebooks.py",
-]
+# Files for one process, which imports what takes seconds to import, and forks it, once for all; and
+# those for which JAX compiles the same steps.
+TOGETHER = {
+    "test_documents.py": "networks",
+    "test_trainers.py": "networks",
+    "test_real_experiments.py": "networks",
+    "test_real_networks.py": "networks",
+    "test_real_plans.py": "networks",
+    "test_rounds_experiment.py": "networks",
+    "test_notebooks.py": "networks",
+    "test_backends.py": "jax",
+    "test_divergence.py": "jax",
+    "test_evaluation.py": "jax",
+    "test_fusion.py": "jax",
+    "test_opinion.py": "jax",
+    "test_vectors.py": "jax",
+}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -165,7 +172,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Grouped(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "together" if Path(file).name in TOGETHER else file
+            return TOGETHER.get(Path(file).name, file)
 
     return Grouped(config, log)
 
