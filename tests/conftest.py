@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import learning
 import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
@@ -129,16 +130,23 @@ SLOW = [
     "test_report_page.py",
 ]
 
-# Files for one process, which imports what takes seconds to import, and forks it, once for all.
-TOGETHER = [
-    "test_documents.py",
-    "test_trainers.py",
-    "test_real_experiments.py",
-    "test_real_networks.py",
-    "test_real_plans.py",
-    "test_rounds_experiment.py",
-    "test_notebooks.py",
-]
+# Files for one process, which imports what takes seconds to import, and forks it, once for all; and
+# those for which JAX compiles the same steps.
+TOGETHER = {
+    "test_documents.py": "networks",
+    "test_trainers.py": "networks",
+    "test_real_experiments.py": "networks",
+    "test_real_networks.py": "networks",
+    "test_real_plans.py": "networks",
+    "test_rounds_experiment.py": "networks",
+    "test_notebooks.py": "networks",
+    "test_backends.py": "jax",
+    "test_divergence.py": "jax",
+    "test_evaluation.py": "jax",
+    "test_fusion.py": "jax",
+    "test_opinion.py": "jax",
+    "test_vectors.py": "jax",
+}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -165,7 +173,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Grouped(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "together" if Path(file).name in TOGETHER else file
+            return TOGETHER.get(Path(file).name, file)
 
     return Grouped(config, log)
 
@@ -213,7 +221,7 @@ def xp(request: pytest.FixtureRequest) -> Iterator[Arrays]:
         case "jax":
             jax = pytest.importorskip("jax")
             with float64(True):
-                yield Arrays(request.param, jax.numpy.asarray)
+                yield Arrays(request.param, jax.numpy.asarray, jax.jit)
 
 
 @pytest.fixture
@@ -229,6 +237,8 @@ def sle(
 ) -> Iterator[Sle]:
     """Run the command in this process, in an empty folder."""
     from slencodings.cli.main import main
+
+    learning.remember(monkeypatch)
 
     def run(*words: object, stdin: bytes = b"") -> Run:
         monkeypatch.setattr(sys, "argv", ["sle", *map(str, words)])

@@ -81,10 +81,14 @@ def relabel(opinion: Opinion, order: np.ndarray) -> Opinion:
 
 
 class Arrays(NamedTuple):
-    """An array library: `array` makes a NumPy array its own, calling does so to an opinion."""
+    """An array library: `array` makes a NumPy array its own, calling does so to an opinion.
+
+    JAX compiles each step of a function for each shape, or a `whole` function, which costs less.
+    """
 
     name: str
     array: Callable[[np.ndarray], Any]
+    whole: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function
 
     def __call__(self, opinion: Opinion) -> Opinion:
         return Opinion(*(self.array(np.array(x)) for x in opinion))

@@ -16,7 +16,7 @@ from slencodings.aggregate import shrunk_dawid_skene
 from slencodings.aggregate.shrunk import confusions, crowd_confusion, expected_confusions, habits
 from slencodings.annotations import Annotations
 from slencodings.opinion import check
-from slencodings.trust import Crowd, learn_crowd
+from slencodings.trust import Crowd, crowd_to_json, learn_crowd
 from slencodings.trust.objective import Objective
 from slencodings.trust.running_sums import Groups
 from slencodings.trust.worth import Learned, Ridge, Votes
@@ -330,6 +330,12 @@ def test_who_has_habits_of_their_own_is_predicted_better_than_anybody():
     q = np.flatnonzero(test.annotator == 0)
     own, anybody = (p[q, test.y[q]] for p in (learned.predict_own(test), learned.predict(test)))
     assert np.mean(np.log(own)) > np.mean(np.log(anybody)) + 0.2
+
+
+def test_the_same_annotations_teach_the_same_again():
+    annotations, *_ = population(0, N=20)
+    one, other = (crowd_to_json(learn_crowd(annotations)) for _ in range(2))
+    assert one == other
 
 
 @pytest.mark.parametrize("crowd", range(4))
