@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-# The module of each public name; a module that is public itself is its own. Tools that do not run
-# the code are told the same below, in the form that makes an import public.
+# The module of each public name; a module that is public itself is its own.
 _MODULES = {
     "Annotations": "annotations",
     "Opinion": "opinion",
@@ -51,51 +50,38 @@ _MODULES = {
 }
 
 if TYPE_CHECKING:
-    from slencodings import aggregate as aggregate
-    from slencodings import confidence as confidence
-    from slencodings import metrics as metrics
-    from slencodings import plot as plot
-    from slencodings import triage as triage
-    from slencodings import trust as trust
-    from slencodings.annotations import Annotations as Annotations
-    from slencodings.annotators import describe_annotators as describe_annotators
-    from slencodings.annotators import describe_judges as describe_judges
-    from slencodings.evaluation import compare as compare
-    from slencodings.evaluation import compare_pairs as compare_pairs
-    from slencodings.evaluation import evaluate as evaluate
-    from slencodings.files import exports as exports
-    from slencodings.files.forms import weighted_rows as weighted_rows
-    from slencodings.files.preferences import preference_rows as preference_rows
-    from slencodings.fusion import fuse as fuse
-    from slencodings.fusion import fuse_average as fuse_average
-    from slencodings.fusion import fuse_compromise as fuse_compromise
-    from slencodings.fusion import fuse_constraint as fuse_constraint
-    from slencodings.fusion import fuse_weighted as fuse_weighted
-    from slencodings.fusion import unfuse as unfuse
-    from slencodings.kinds import multilabel as multilabel
-    from slencodings.kinds import ordered as ordered
-    from slencodings.kinds.multilabel import multi_label as multi_label
-    from slencodings.kinds.ordered import at_least as at_least
-    from slencodings.kinds.pairs import Pairs as Pairs
-    from slencodings.opinion import Opinion as Opinion
-    from slencodings.opinion import alpha as alpha
-    from slencodings.opinion import check as check
-    from slencodings.opinion import credible_interval as credible_interval
-    from slencodings.opinion import discount as discount
-    from slencodings.opinion import encode as encode
-    from slencodings.opinion import from_alpha as from_alpha
-    from slencodings.opinion import maximize_uncertainty as maximize_uncertainty
-    from slencodings.opinion import smooth as smooth
-    from slencodings.tables import dense as dense
-    from slencodings.tables import from_table as from_table
-    from slencodings.tables import fuse_evidence as fuse_evidence
-    from slencodings.tables import fuse_table as fuse_table
-    from slencodings.tables import pairs_from_table as pairs_from_table
-
-    __all__: list[str]
+    from slencodings import aggregate, confidence, metrics, plot, triage, trust
+    from slencodings.annotations import Annotations
+    from slencodings.annotators import describe_annotators, describe_judges
+    from slencodings.evaluation import compare, compare_pairs, evaluate
+    from slencodings.files import exports
+    from slencodings.files.forms import weighted_rows
+    from slencodings.files.preferences import preference_rows
+    from slencodings.fusion import (
+        fuse,
+        fuse_average,
+        fuse_compromise,
+        fuse_constraint,
+        fuse_weighted,
+        unfuse,
+    )
+    from slencodings.kinds import multilabel, ordered
+    from slencodings.kinds.multilabel import multi_label
+    from slencodings.kinds.ordered import at_least
+    from slencodings.kinds.pairs import Pairs
+    from slencodings.opinion import (
+        Opinion,
+        alpha,
+        check,
+        credible_interval,
+        discount,
+        encode,
+        from_alpha,
+        maximize_uncertainty,
+        smooth,
+    )
+    from slencodings.tables import dense, from_table, fuse_evidence, fuse_table, pairs_from_table
 else:
-    __all__ = [*_MODULES]
-
     # A name is fetched from its module when it is first used, so that `sle --help` and
     # `slencodings.__version__` do not wait for NumPy.
     def __getattr__(name: str) -> Any:
@@ -108,3 +94,47 @@ else:
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_MODULES})
+
+
+__all__ = [
+    "Annotations",
+    "Opinion",
+    "Pairs",
+    "aggregate",
+    "alpha",
+    "at_least",
+    "check",
+    "compare",
+    "compare_pairs",
+    "confidence",
+    "credible_interval",
+    "dense",
+    "describe_annotators",
+    "describe_judges",
+    "discount",
+    "encode",
+    "evaluate",
+    "exports",
+    "from_alpha",
+    "from_table",
+    "fuse",
+    "fuse_average",
+    "fuse_compromise",
+    "fuse_constraint",
+    "fuse_evidence",
+    "fuse_table",
+    "fuse_weighted",
+    "maximize_uncertainty",
+    "metrics",
+    "multi_label",
+    "multilabel",
+    "ordered",
+    "pairs_from_table",
+    "plot",
+    "preference_rows",
+    "smooth",
+    "triage",
+    "trust",
+    "unfuse",
+    "weighted_rows",
+]
