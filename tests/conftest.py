@@ -130,23 +130,48 @@ SLOW = [
     "test_report_page.py",
 ]
 
-# Files for one process, which imports what takes seconds to import, and forks it, once for all; and
-# those for which JAX compiles the same steps.
+# Files for one process, which does once for all what takes seconds: to import and to fork PyTorch,
+# to let JAX compile the same steps, to put together the scripts of a report.
 TOGETHER = {
-    "test_documents.py": "networks",
-    "test_trainers.py": "networks",
-    "test_real_experiments.py": "networks",
-    "test_real_networks.py": "networks",
-    "test_real_plans.py": "networks",
-    "test_rounds_experiment.py": "networks",
-    "test_notebooks.py": "networks",
-    "test_backends.py": "jax",
-    "test_divergence.py": "jax",
-    "test_evaluation.py": "jax",
-    "test_fusion.py": "jax",
-    "test_opinion.py": "jax",
-    "test_vectors.py": "jax",
+    "networks": [
+        "test_documents.py",
+        "test_trainers.py",
+        "test_real_experiments.py",
+        "test_real_networks.py",
+        "test_real_plans.py",
+        "test_rounds_experiment.py",
+        "test_notebooks.py",
+    ],
+    "jax": [
+        "test_backends.py",
+        "test_divergence.py",
+        "test_evaluation.py",
+        "test_fusion.py",
+        "test_opinion.py",
+        "test_vectors.py",
+    ],
+    "reports": [
+        "test_answers.py",
+        "test_readme.py",
+        "test_report.py",
+        "test_report_command.py",
+        "test_report_items.py",
+        "test_report_kinds.py",
+        "test_report_page.py",
+        "test_times.py",
+    ],
+    "training": [
+        "test_classifier.py",
+        "test_classifier_files.py",
+        "test_helped.py",
+        "test_models.py",
+        "test_rounds.py",
+        "test_torch_head.py",
+        "test_torch_losses.py",
+        "test_torch_start.py",
+    ],
 }
+GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -167,13 +192,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A file runs in one process, and so do those of `TOGETHER`."""
+    """A file runs in one process, and so does each group of `TOGETHER`."""
     from xdist.scheduler import LoadFileScheduling
 
     class Grouped(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return TOGETHER.get(Path(file).name, file)
+            return GROUPS.get(Path(file).name, file)
 
     return Grouped(config, log)
 
