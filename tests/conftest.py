@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import learning
 import numpy as np
 import pytest
 from _pytest.runner import runtestprotocol
@@ -262,8 +261,6 @@ def sle(
 ) -> Iterator[Sle]:
     """Run the command in this process, in an empty folder."""
     from slencodings.cli.main import main
-
-    learning.remember(monkeypatch)
 
     def run(*words: object, stdin: bytes = b"") -> Run:
         monkeypatch.setattr(sys, "argv", ["sle", *map(str, words)])
