@@ -9,8 +9,6 @@ from crowds import crowd, make
 from slencodings import Annotations
 from slencodings.evaluation import Comparison
 from slencodings.evaluation.methods import methods_for
-from slencodings.evaluation.own_habits import Pointed, learn_own_habits
-from slencodings.opinion import Floats
 
 
 def confident(rng, **how):
@@ -52,13 +50,3 @@ def large_crowd(rng: np.random.Generator, *, rare: int = 0) -> Annotations:
     y = np.where(rng.random(len(item)) < 0.7, truth[item], rng.integers(0, K, len(item)))
     names = np.arange(N), np.arange(M + rare), np.arange(K)
     return Annotations(item, annotator, y, np.zeros(len(item)), *names)
-
-
-def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
-    """What each annotator says where the others point to a label, (M, K, K), all of it."""
-    pointed = Pointed.of(predicted, np.zeros(len(predicted)), np.zeros(len(crowd)))
-    found = learn_own_habits(pointed, a, crowd)
-    # Of what they were never heard to say, ten annotations by the crowd are all there is.
-    H = 10 * found.crowd / found.total[:, :, None]
-    H[found.annotator, :, found.label] = found.heard
-    return H

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from comparing import NAMES, all_methods, confident, own_habits, rows_of, skilled
+from comparing import NAMES, all_methods, confident, rows_of, skilled
 from crowds import crowd, make, once
 from real_crowds import real
 
@@ -17,7 +17,7 @@ from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.pool import pairs
-from slencodings.evaluation.predictors import crowd_habits
+from slencodings.evaluation.predictors import crowd_habits, own_habits
 
 # What is held out
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from comparing import NAMES, all_methods, large_crowd, own_habits
+from comparing import NAMES, all_methods, large_crowd
 from crowds import crowd, make
 from strategies import present
 
@@ -23,6 +23,7 @@ from slencodings.evaluation.predictors import (
     Readings,
     RightOrNot,
     crowd_habits,
+    own_habits,
 )
 from slencodings.trust.truth import Seen, learn_habits
 

@@ -73,6 +73,12 @@ class OwnHabits(NamedTuple):
     label: Codes
     heard: Floats
 
+    def table(self) -> Floats:
+        """All of H, (M, K, K)."""
+        H = _HABITS_OF_THE_CROWD * self.crowd / self.total[:, :, None]
+        H[self.annotator, :, self.label] = self.heard
+        return H
+
     def predict(self, pointed: Pointed, who: Codes) -> Floats:
         """What each annotator would say themselves, P_q H_m, (R, K)."""
         from scipy.sparse import csr_array

@@ -322,3 +322,9 @@ def crowd_habits(predicted: Floats, a: Annotations) -> Floats:
     share = a.y[row, label] if a.soft else np.ones(len(row))
     seen = Seen.of([predicted[row]], label, share)
     return learn_habits(expected_answers(len(a.labels)), seen, CLOSE)
+
+
+def own_habits(predicted: Floats, a: Annotations, crowd: Floats) -> Floats:
+    """The same for each annotator, (M, K, K), who start from the crowd's habits."""
+    pointed = Pointed.of(predicted, np.zeros(len(predicted)), np.zeros(len(crowd)))
+    return learn_own_habits(pointed, a, crowd).table()
