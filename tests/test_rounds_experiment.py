@@ -134,6 +134,22 @@ def test_the_document_says_what_the_rows_say():
         assert tables.markdown(network_tables.rounds_table(rows, name)) in text
 
 
+def test_kept_rounds_are_no_worse_than_one_round():
+    kept = {
+        (row["setting"], row["annotations"], row["seed"], row["method"], row["metric"]): row[
+            "value"
+        ]
+        for row in read(FOLDER / "rounds.parquet").iter_rows(named=True)
+    }
+    compared = {"heard log-loss": 0, "log-loss": 0}
+    for (*run, method, metric), value in kept.items():
+        if method.endswith(" in rounds") and metric in compared:
+            alone = metric.replace("heard", "vote")
+            compared[metric] += 1
+            assert value <= kept[*run, method.replace("in rounds", "on votes"), alone] + 1e-9, run
+    assert compared == {"heard log-loss": 114, "log-loss": 84}
+
+
 def test_the_document_shows_the_rates_that_were_tried_with_every_loss_and_seed():
     rows = read(FOLDER / "rates.parquet")
     heads, cells = network_tables.rates_table(rows)
