@@ -27,6 +27,7 @@ from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
     from slencodings.files.job import Also
+    from slencodings.tables.engines import About
     from slencodings.tables.fuse import Fusing
     from slencodings.tables.roles import Reading
 
@@ -98,44 +99,12 @@ def encode(typed: Typed, say: Say, progress: Progress) -> None:
     """
     check(typed)
     if typed.pairwise is not None:
-        from slencodings.files.pairs import encode_pairs
-
-        encode_pairs(
-            typed.source,
-            typed.target or "-",
-            words(typed.pairwise) or [],
-            typed.reading,
-            scores=typed.scores,
-            seed=typed.seed or 0,
-            csv_style=typed.csv_style,
-            say=say,
-        )
+        _pairs(typed, typed.pairwise, say)
         return
     if typed.table is not None:
-        from slencodings.files.database import encode_table
-
-        about = encode_table(
-            typed.source[0],
-            typed.table,
-            typed.target,
-            typed.reading,
-            typed.fusing,
-            into_table=typed.into_table,
-            csv_style=typed.csv_style,
-            say=say,
-        )
+        about = _database(typed, typed.table, say)
     elif typed.engine == "spark" and typed.target is not None:
-        from slencodings.files.spark import PATIENCE, encode_files
-
-        about = encode_files(
-            typed.source,
-            typed.target,
-            typed.reading,
-            typed.fusing,
-            master=typed.master,
-            patience=PATIENCE if typed.patience is None else typed.patience,
-            say=say,
-        )
+        about = _spark(typed, typed.target, say)
     else:
         from slencodings.files.encode import encode_file
 
@@ -160,6 +129,50 @@ def encode(typed: Typed, say: Say, progress: Progress) -> None:
     for name, value in about.items():
         if name != "crowd":
             say("detail", f"{name} = {value}")
+
+
+def _pairs(typed: Typed, columns: str, say: Say) -> None:
+    from slencodings.files.pairs import encode_pairs
+
+    encode_pairs(
+        typed.source,
+        typed.target or "-",
+        words(columns) or [],
+        typed.reading,
+        scores=typed.scores,
+        seed=typed.seed or 0,
+        csv_style=typed.csv_style,
+        say=say,
+    )
+
+
+def _database(typed: Typed, table: str, say: Say) -> About:
+    from slencodings.files.database import encode_table
+
+    return encode_table(
+        typed.source[0],
+        table,
+        typed.target,
+        typed.reading,
+        typed.fusing,
+        into_table=typed.into_table,
+        csv_style=typed.csv_style,
+        say=say,
+    )
+
+
+def _spark(typed: Typed, target: str, say: Say) -> About:
+    from slencodings.files.spark import PATIENCE, encode_files
+
+    return encode_files(
+        typed.source,
+        target,
+        typed.reading,
+        typed.fusing,
+        master=typed.master,
+        patience=PATIENCE if typed.patience is None else typed.patience,
+        say=say,
+    )
 
 
 def _network(typed: Typed, features: str, say: Say, progress: Progress) -> Also:
