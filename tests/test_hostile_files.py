@@ -139,6 +139,27 @@ def test_a_table_that_ends_its_reader_is_damaged(sle: Sle):
     assert not Path("t.csv").exists()
 
 
+@pytest.mark.parametrize("before", ["", "x"])
+def test_a_message_that_is_cut_within_a_character_is_told(tmp_path: Path, sle: Sle, before: str):
+    """A fuzzer made it: DuckDB cuts the line that it shows by bytes."""
+    said = {"item": "1", "annotator": before + "é" * 99, "label": "yes"}
+    line = json.dumps(said, ensure_ascii=False).replace("}", ', "label": "no"}')
+    (tmp_path / "crowd.jsonl").write_text(line, encoding="utf-8")
+    run = sle("encode", "crowd.jsonl", "-o", "targets.csv")
+    assert run.code == 1
+    assert "crowd.jsonl cannot be read as JSONL: " in run.err
+    assert 'duplicate key "label". Repair it' in run.err
+
+
+def test_a_key_without_a_name_is_no_column(tmp_path: Path, sle: Sle):
+    """A fuzzer made it: DuckDB makes no struct of it."""
+    lines = [{"item": "1", "annotator": name, "label": "yes", "": 3} for name in ("ann", "bob")]
+    (tmp_path / "crowd.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run = sle("encode", "crowd.jsonl", "--labels", "no,yes", "-o", "targets.csv")
+    assert run.code == 0
+    assert "not used" not in run.err
+
+
 @pytest.mark.parametrize("name", ["crowd.parquet", "crowd.csv"])
 def test_an_error_of_the_engine_is_not_blamed_on_a_file_that_it_can_read(tmp_path: Path, name: str):
     with duckdb.connect() as connection:

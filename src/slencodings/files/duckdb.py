@@ -77,7 +77,8 @@ def plain_errors(source: Source, asked: Format | None = None) -> Generator[None]
     """What DuckDB says of files it cannot read, in words for people."""
     try:
         yield
-    except duckdb.Error as error:
+    # DuckDB cuts long messages, be it within a character, which Python then cannot read.
+    except (duckdb.Error, UnicodeDecodeError) as error:
         if isinstance(error, NOT_THE_FILE) or is_of_disk(error):
             raise
         if isinstance(error, duckdb.InternalException) and not _ends_its_reader(source, asked):
@@ -120,7 +121,9 @@ def _ends_its_reader(source: Source, asked: Format | None) -> bool:
 
 def brief(error: Exception) -> str:
     """The lines of an engine's message that a person can use."""
-    text = str(error).split("Stack Trace")[0].split("Possible")[0].split("Try ")[0]
+    cut = isinstance(error, UnicodeDecodeError)
+    text = error.object.decode(errors="ignore") if cut else str(error)
+    text = text.split("Stack Trace")[0].split("Possible")[0].split("Try ")[0]
     if "state machine" in text:
         return "its quotes or its ends of lines do not follow the rules of CSV."
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -25,7 +25,7 @@ JSON_TYPES = (
 def json_keys(
     connection: Connection, files: Sequence[str], format: Any, compression: Any
 ) -> dict[str, list[str]]:
-    """The keys of the JSON objects in each file."""
+    """The keys of the JSON objects in each file, but for "", which names no column."""
     names: Any = [glob.escape(file) for file in files]
     whole = connection.read_json(
         names,
@@ -35,9 +35,9 @@ def json_keys(
         columns={"json": "JSON"},
         filename=True,
     )
-    rows = whole.project("filename, unnest(json_keys(json)) AS key").distinct().order("key")
+    rows = whole.project("filename, unnest(json_keys(json)) AS key").filter("key <> ''")
     found: dict[str, list[str]] = {file: [] for file in files}
-    for file, key in rows.fetchall():
+    for file, key in rows.distinct().order("key").fetchall():
         found[file].append(key)
     for file, keys in found.items():
         if not keys:

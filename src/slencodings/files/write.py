@@ -171,7 +171,7 @@ def disk_errors(target: str = "what was made") -> Generator[None]:
         raise OSError(f"{what}. {_WHAT_NOW}") from error
 
 
-def is_of_disk(error: duckdb.Error) -> bool:
+def is_of_disk(error: Exception) -> bool:
     """Whether an engine could not write, be it to its scratch files."""
     return bool(_FAILED_WRITE.search(str(error))) or "max_temp_directory_size" in str(error)
 
