@@ -89,23 +89,25 @@ def bcc(
     truth = np.sum(q.reshape(N, K, types), axis=2)
     # Nothing is known of an item that nobody labelled, but how common labels were a step ago.
     truth[~informed] = np.sum((count / np.sum(count)).reshape(K, types), axis=1)
-    # What the means of the Dirichlets say of labels and annotators.
-    alpha, count = counted(q)
+    accuracy, details = _means(*counted(q), types)
+    return Aggregate(truth, accuracy, details | {"converged": converged, "iterations": iterations})
+
+
+def _means(alpha: Floats, count: Floats, types: int) -> tuple[Floats, dict[str, Floats]]:
+    """What the means of the Dirichlets say of labels and annotators; accuracy (M,) first."""
+    M, K, _ = alpha.shape
     p = (count / np.sum(count)).reshape(K, types)
     by_type = (alpha / np.sum(alpha, axis=1, keepdims=True)).reshape(M, K, K, types)
     confusion = np.einsum("mlct,ct->mcl", by_type, p / np.sum(p, axis=1, keepdims=True))
     prior = np.sum(p, axis=1)
     accuracy, kappa = em.accuracy_and_kappa(prior, confusion)
-    details = {
+    return accuracy, {
         "kappa": kappa,
         "confusion": confusion,
         "confusion_by_type": np.moveaxis(by_type, 1, 3),
         "prior": prior,
         "prior_by_type": p,
-        "converged": converged,
-        "iterations": iterations,
     }
-    return Aggregate(truth, accuracy, details)
 
 
 def _start(votes: Floats, gold: Codes, types: int, rng: np.random.Generator | None) -> Floats:

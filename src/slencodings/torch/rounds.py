@@ -129,19 +129,12 @@ def learn_in_rounds(
         predicted, unseen = cross_fitted(
             model, X, shown, target, part, progress=progress, done=r, rounds=rounds
         )
-        source = predicted
         if not found:
-            # These have learned what people say, and few items make networks too sure of that.
-            source = as_sure_as_votes(shown, predicted)
-            sourced = truth_with_source(shown, source, rng=rng)
-            if sourced.fused and not _borne_out(sourced, hidden):
-                # By chance votes were predicted better with them, where that was tried.
-                source = np.full(source.shape, 1 / len(annotations.labels))
-                sourced = truth_with_source(shown, source, rng=rng)
+            source, sourced = _first_truth(shown, hidden, predicted, rng)
         else:
             # How far these can be believed cannot be asked of votes that they know of through the
             # networks before them. They have learned what is true, and are believed as they are.
-            sourced = truth_like(found[-1][1], shown, source, worth=1.0)
+            source, sourced = predicted, truth_like(found[-1][1], shown, predicted, worth=1.0)
         heard = unseen @ sourced.model.crowd if found else unseen
         known, believed = sourced.vote_losses(hidden, predicted), sourced.vote_losses(hidden)
         losses.append(_Losses(known, believed, _mean_loss(hidden, heard, part)))
@@ -157,6 +150,20 @@ def learn_in_rounds(
     said = np.eye(len(annotations.labels)) if before is None else last.model.crowd
     means = [float(np.mean(each.known)) for each in losses]
     return Rounds(before, last.truth, predicted, last.worth, said, means, len(found))
+
+
+def _first_truth(
+    shown: Annotations, hidden: Annotations, predicted: Floats, rng: np.random.Generator
+) -> tuple[Floats, Sourced]:
+    """What the first networks are taken to say, and what is true with them."""
+    # These have learned what people say, and few items make networks too sure of that.
+    source = as_sure_as_votes(shown, predicted)
+    sourced = truth_with_source(shown, source, rng=rng)
+    if sourced.fused and not _borne_out(sourced, hidden):
+        # By chance votes were predicted better with them, where that was tried.
+        source = np.full(source.shape, 1 / len(shown.labels))
+        sourced = truth_with_source(shown, source, rng=rng)
+    return source, sourced
 
 
 def _borne_out(sourced: Sourced, hidden: Annotations) -> bool:
