@@ -103,6 +103,52 @@ def test_json_is_changed_in_one_place_and_stays_json():
     assert fuzz.changed(b"no json", rng) is fuzz.changed(b"7", rng) is None
 
 
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "fuzzed.json"
+    path.write_text('{"a.csv": 30, "b.csv": 40, "a.jsonl": 20, "export": 45}')
+    monkeypatch.setattr(fuzz, "FUZZED", path)
+    return path
+
+
+def test_the_seconds_of_every_reader_are_kept():
+    assert set(json.loads(fuzz.FUZZED.read_text())) == set(READERS)
+
+
+def test_the_least_fuzzed_reader_comes_first_that_nobody_is_at(ledger: Path, tmp_path: Path):
+    with fuzz.least_fuzzed(tmp_path) as first, fuzz.least_fuzzed(tmp_path) as second:
+        assert first == ("a.jsonl", 65)  # 70 for both of CSV
+        assert second == ("export", 65)
+    with fuzz.least_fuzzed(tmp_path) as again:
+        assert again == first
+    fuzz.keep("a.jsonl", 6.4)
+    assert json.loads(ledger.read_text())["a.jsonl"] == 26
+    with fuzz.least_fuzzed(tmp_path) as then:
+        assert then == ("a.csv", 70)
+
+
+def test_readers_are_fuzzed_until_each_format_has_had_its_time(
+    ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    runs: list[tuple[str, float, int]] = []
+
+    def run(name: str, seconds: float, seed: int, _: Path) -> int:
+        runs.append((name, seconds, seed))
+        fuzz.keep(name, 7)
+        return len(runs) == 2
+
+    monkeypatch.setattr(fuzz, "fuzz", run)
+    assert fuzz.fuzz_each(80, 5, tmp_path) == 1
+    assert runs == [
+        ("a.jsonl", 16, 5),
+        ("a.csv", 11, 6),
+        ("a.jsonl", 9, 7),
+        ("a.csv", 4, 8),
+        ("a.jsonl", 2, 9),
+    ]
+    assert min(fuzz.by_format(json.loads(ledger.read_text())).values()) >= 80
+
+
 def test_examples_are_counted_and_what_fails_is_told_with_its_numbers(told: Path):
     looked = []
 

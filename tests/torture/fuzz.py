@@ -1,12 +1,17 @@
 """Readers of files against a fuzzer that is guided by coverage, atheris: read or refused in words.
 
 A turn looks at one reader. One alone, for as long as wanted, and the corpus it grows, with what
-failed beside it:
+failed beside it; and all of them, until each format has had an hour of a processor:
 
     PYTHONPATH=src:tests python -m torture.fuzz crowd.json 600 --corpus FOLDER
+    PYTHONPATH=src:tests python -m torture.fuzz --each 3600
+
+`fuzzed.json` keeps how many seconds each reader has had, in this run and in those before. Several
+runs at once take different readers.
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +22,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,6 +36,9 @@ from torture import MOST_FAILURES, fail, tell
 LARGEST = 1 << 14
 # Of a processor, for one file, and the memory of the process with all libraries.
 SECONDS, MEGABYTES = 20, 4096
+# How many seconds of a processor each reader has had, and for how long one is looked at at a time.
+FUZZED, SLICE = Path(__file__).with_name("fuzzed.json"), 600
+CORPUS = Path("build/fuzz")
 
 
 def words(seeds: list[bytes]) -> str:
@@ -107,22 +116,68 @@ def watched(name: str, look: Callable[[bytes], object], kept: Path) -> Callable[
     return one
 
 
-def fuzz(name: str | None, seconds: float, seed: int, corpus: Path) -> int:
-    """Fuzz one reader, by the seed if none is named, until time is up; how that process ended.
+def format_of(name: str) -> str:
+    """The format of a reader's files; exports are JSON, by the line or not."""
+    ending = name.rsplit(".")[-1]
+    return {"jsonl": "json", "export": "json"}.get(ending, ending)
 
-    One that is named tells what it covers as it goes, and at the end. The fuzzer ends its process
+
+def by_format(seconds: dict[str, float]) -> dict[str, float]:
+    """How many seconds the readers of each format have had together."""
+    found: dict[str, float] = {}
+    for name, some in seconds.items():
+        found[format_of(name)] = found.get(format_of(name), 0) + some
+    return found
+
+
+def keep(name: str, seconds: float) -> None:
+    """Add the seconds that a reader has had; others may add theirs."""
+    with FUZZED.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        had: dict[str, float] = json.load(file)
+        file.seek(0)
+        file.write(json.dumps(had | {name: round(had[name] + seconds)}, indent=1) + "\n")
+        file.truncate()
+
+
+@contextmanager
+def least_fuzzed(corpus: Path) -> Iterator[tuple[str, float]]:
+    """Of the format that has had least the reader that has, unless another process is at it.
+
+    And how long its format has had. Who is at a reader holds a lock, which dies with the process.
+    """
+    # Not from the readers: what is imported before the fuzzer looks is not seen by it.
+    had: dict[str, float] = json.loads(FUZZED.read_text())
+    formats = by_format(had)
+    corpus.mkdir(parents=True, exist_ok=True)
+    for name in sorted(had, key=lambda name: (formats[format_of(name)], had[name])):
+        with (corpus / f"{name}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield name, formats[format_of(name)]
+            return
+
+
+def fuzz(name: str, seconds: float, seed: int, corpus: Path, *, alone: bool = False) -> int:
+    """Fuzz one reader until time is up, and keep how long that was; how that process ended.
+
+    One alone tells what it covers as it goes, and at the end. The fuzzer ends its process
     and lets nothing be cleaned up there, so it has one of its own.
     """
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         if not (child := os.fork()):
             os.environ["TMPDIR"] = folder
             tempfile.tempdir = None
-            _fuzz(name, seconds, seed, corpus, Path(folder))
+            _fuzz(name, seconds, seed, corpus, Path(folder), alone)
             os._exit(0)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        _, status, used = os.wait4(child, 0)
+    keep(name, used.ru_utime + used.ru_stime)
+    return os.waitstatus_to_exitcode(status)
 
 
-def _fuzz(name: str | None, seconds: float, seed: int, corpus: Path, folder: Path) -> None:
+def _fuzz(name: str, seconds: float, seed: int, corpus: Path, folder: Path, alone: bool) -> None:
     try:
         atheris: Any = import_module("atheris")
     except ImportError:
@@ -131,7 +186,6 @@ def _fuzz(name: str | None, seconds: float, seed: int, corpus: Path, folder: Pat
     with atheris.instrument_imports(include=["slencodings"]):
         from torture.readers import READERS, refused
 
-        alone, name = name is not None, name or list(READERS)[seed % len(READERS)]
         reader, here = READERS[name], corpus / name
         seeds = reader.seeds()
         # What a reader imports only when it reads would not be seen by the fuzzer otherwise.
@@ -171,20 +225,36 @@ def _fuzz(name: str | None, seconds: float, seed: int, corpus: Path, folder: Pat
 
 
 def turn(seed: int, until: float) -> None:
-    """One of the readers, by the seed."""
-    sys.exit(fuzz(None, until - time.monotonic(), seed, Path("build/fuzz")))
+    """The reader that has been looked at least."""
+    with least_fuzzed(CORPUS) as (name, _):
+        sys.exit(fuzz(name, until - time.monotonic(), seed, CORPUS))
+
+
+def fuzz_each(seconds: float, seed: int, corpus: Path) -> int:
+    """Look at all readers until each format has had so many seconds; how many runs failed."""
+    failed = 0
+    while True:
+        with least_fuzzed(corpus) as (name, had):
+            if had >= seconds:
+                return failed
+            print(f"{name}, a format that has had {had / 60:.0f} minutes", flush=True)
+            failed += bool(fuzz(name, min(SLICE, seconds - had + 1), seed, corpus))
+        seed += 1
 
 
 def main() -> int:
-    """One reader for so long, and what came of it: 1 if anything failed."""
+    """One reader for so long, or all of them, and what came of it: 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="torture.fuzz", description=__doc__)
-    parser.add_argument("reader")
-    parser.add_argument("seconds", type=float)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--corpus", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("reader", nargs="?")
+    parser.add_argument("seconds", type=float, nargs="?")
+    parser.add_argument("--each", type=float, help="seconds of a processor for each format")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(31))
+    parser.add_argument("--corpus", type=Path, default=CORPUS)
     given = parser.parse_args()
+    if given.each:
+        return bool(fuzz_each(given.each, given.seed, given.corpus))
     start = time.time()
-    code = fuzz(given.reader, given.seconds, given.seed, given.corpus)
+    code = fuzz(given.reader, given.seconds, given.seed, given.corpus, alone=True)
     found = [p for p in (given.corpus / "failed").glob("*") if p.stat().st_mtime >= start]
     own = f"-{given.reader}", f"{given.reader}-"  # others may run beside it
     kept = [p for p in found if p.name.endswith(own[0]) or p.name.startswith(own[1])]

@@ -165,6 +165,19 @@ def _features(path: Path) -> None:
     read_features(str(path), ["007", "7", "naïve"])
 
 
+def _texts(path: Path) -> None:
+    read_features(str(path), ["007", "7", "naïve"], text="text")
+
+
+def _numbers_of_items() -> list[bytes]:
+    return [b"item,x,y\n007,1,2.5\n7,0,-1e3\nother,3,4\n", b"id;x\n007;1,5\n7;2\n"]
+
+
+def _texts_of_items() -> list[bytes]:
+    rows = [{"item": name, "text": f"{name}: a text, no more"} for name in ("007", "7", "x")]
+    return ["".join(json.dumps(row) + "\n" for row in rows).encode()]
+
+
 def _npz() -> list[bytes]:
     found: list[bytes] = []
     for X in (np.eye(3), np.zeros((3, 2, 2), dtype=np.uint8)):
@@ -194,13 +207,16 @@ def _headers() -> list[bytes]:
     ]
 
 
+_NETWORK: dict[str, Any] = {"hidden": (3,), "max_epochs": 1, "batch_size": 2, "random_state": 0}
+_IMAGES = np.eye(4, dtype=np.float32), ["no", "yes", "no", "yes"]
+
+
 @cache
 def _model() -> tuple[Any, dict[str, Any], bytes]:
     """A small model: its tensors, what it says of itself, and its file."""
     from slencodings.torch import SLEClassifier, saving
 
-    model = SLEClassifier(hidden=(3,), max_epochs=1, batch_size=2, random_state=0)
-    model.fit(np.eye(4, dtype=np.float32), ["no", "yes", "no", "yes"])
+    model = SLEClassifier(**_NETWORK).fit(*_IMAGES)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         model.save(path)
@@ -216,13 +232,39 @@ def _load(path: Path) -> None:
 
 def model_that_says(about: bytes) -> bytes:
     """A sound file of a model that says this of itself."""
+    return _sound("classifier", _model()[0], about)
+
+
+def checkpoint_that_says(about: bytes) -> bytes:
+    """A sound checkpoint that says this of its training."""
+    return _sound("checkpoint", _checkpoint()[0], about)
+
+
+def _sound(kind: str, tensors: Any, about: bytes) -> bytes:
     from safetensors.torch import save
 
     from slencodings.torch import saving
 
-    tensors, text = _model()[0], about.decode("utf-8", errors="replace")
-    header = {"slencodings": "classifier", "about": text, "sha256": saving._digest(tensors, text)}
+    text = about.decode("utf-8", errors="replace")
+    header = {"slencodings": kind, "about": text, "sha256": saving._digest(tensors, text)}
     return save(tensors, metadata=header)
+
+
+@cache
+def _checkpoint() -> tuple[Any, dict[str, Any]]:
+    """A network after an epoch: its tensors, and what its file says of the training."""
+    from slencodings.torch import SLEClassifier, saving
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint.safetensors"
+        SLEClassifier(checkpoint=path, **_NETWORK).fit(*_IMAGES)
+        return saving.read(path, "checkpoint")
+
+
+def _go_on(path: Path) -> None:
+    from slencodings.torch import SLEClassifier
+
+    SLEClassifier(checkpoint=path, **_NETWORK).fit(*_IMAGES)
 
 
 # Crowds and stores that were kept
@@ -313,11 +355,15 @@ READERS = {
         Reader("costs.csv", lambda path: read_costs(str(path)), _costs),
         Reader("sheet.xlsx", _crowd, _sheets, workbook),
         Reader("crowd.xlsx", _crowd, lambda: [workbook(data) for data in _sheets()]),
+        Reader("features.csv", _features, _numbers_of_items),
+        Reader("texts.jsonl", _texts, _texts_of_items),
         Reader("arrays.npz", _features, _npz),
         Reader("header.npz", _features, _headers, npz_with_header),
         Reader("model.safetensors", _load, lambda: [_model()[2]]),
         Reader("about.safetensors", _load, lambda: [json.dumps(_model()[1]).encode()],
                model_that_says),
+        Reader("checkpoint.safetensors", _go_on, lambda: [json.dumps(_checkpoint()[1]).encode()],
+               checkpoint_that_says),
         Reader("crowd.json", _apply, _crowds),
         Reader("store.parquet", _fuse_store, _stores),
         Reader("about.parquet", _fuse_store, _what_stores_say, store_that_says),
