@@ -63,6 +63,14 @@ def test_text_is_counted_the_same_every_time(here):
     np.testing.assert_array_equal(again[:2], X[:2][::-1])
 
 
+def test_texts_may_be_numbers_and_missing(here):
+    rows = [{"item": "i00", "text": 10**30}, {"item": "i01"}, {"item": "i02", "text": None}]
+    (here / "numbers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    X = read_features("numbers.jsonl", ["i00", "i01", "i02"], text="text").X
+    assert X[0].any()
+    assert not X[1:].any()
+
+
 def test_features_that_cannot_be_used_are_told(here):
     np.savez("other.npz", X=np.zeros((2, 2)))
     np.savez("nan.npz", item=["i00", "i01"], X=[[1.0], [np.nan]])

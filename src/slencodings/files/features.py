@@ -136,7 +136,8 @@ def _from_table(
         arrays = relation.fetchnumpy()
     rows = np.asarray(arrays[column]).tolist()
     if text:
-        return rows, embed([str(words) for words in np.ma.filled(arrays[text], "").tolist()])
+        texts: list[Any] = np.ma.asarray(arrays[text]).tolist(None)  # they may be numbers
+        return rows, embed(["" if words is None else str(words) for words in texts])
     columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in inputs]
     return rows, np.stack(columns, axis=1).astype(np.float32)
 
