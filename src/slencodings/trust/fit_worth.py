@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -92,7 +93,13 @@ def _without_threads() -> AbstractContextManager[Any]:
         threads: Any = import_module("threadpoolctl")
     except ImportError:
         return nullcontext()
-    return threads.threadpool_limits(1, user_api="blas")
+    return _libraries(threads).limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries(threads: Any) -> Any:
+    """The libraries with threads of this process, looked for once."""
+    return threads.ThreadpoolController()
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
