@@ -71,6 +71,13 @@ COMMANDS = {
         lambda v: ["encode", "big.csv", "-o", "out.parquet", "--smoothing", ("0.01", "0.5")[v]],
         {"out.parquet": rows},
     ),
+    "encode by learned weights": Command(
+        lambda v: [
+            "encode", "small.csv", "-o", "learned.csv", "--reading", ("votes", "truth")[v],
+            "--save-crowd", "crowd.json",
+        ],
+        {"learned.csv": Path.read_bytes, "crowd.json": Path.read_bytes},
+    ),
     "train": Command(
         lambda v: [
             "train", "small.csv", "--features", "features.npz", "--epochs", "3", "--seed", str(v),
