@@ -42,21 +42,51 @@ def test_every_yaml_file_is_yaml(path):
 @pytest.mark.parametrize(
     "path", [*ROOT.glob(".github/workflows/*.yml")], ids=lambda path: path.name
 )
-def test_workflows_have_few_rights_pinned_actions_and_run_what_is_there(path):
+def test_workflows_have_few_rights_name_versions_of_actions_and_run_what_is_there(path):
     text = path.read_text(encoding="utf-8")
     flow = yaml.safe_load(text)
     # YAML 1.1 reads the key `on` as true.
     assert flow[True]
     assert flow["permissions"] == {"contents": "read"}
     for name, job in flow["jobs"].items():
+        if "uses" in job:  # another workflow of ours
+            assert (ROOT / job["uses"]).is_file(), name
+            continue
         assert "runs-on" in job, name
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step), step
-            assert "@" in step.get("uses", "@")
+            # By version, which dependabot keeps new, and not by the sha of a commit.
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step.get("uses", "a/b@v1")), step
             # What comes from outside is passed by the environment, never pasted into a shell.
             assert "${{" not in step.get("run", ""), step
     for used in re.findall(r"\b(?:scripts|\.ci)/[\w.-]+", text):
         assert (ROOT / used).exists(), used
+
+
+def test_nothing_is_published_that_was_not_tested_and_audits_are_weekly():
+    flows = {path.stem: yaml.safe_load(path.read_text()) for path in YAML if "flows" in str(path)}
+    jobs = flows["release"]["jobs"]
+    assert jobs["publish"]["needs"] == "build"
+    assert jobs["build"]["needs"] == "tests"
+    assert jobs["tests"]["uses"] == "./.github/workflows/tests.yml"
+    assert "workflow_call" in flows["tests"][True]
+    assert any(
+        "bash .ci/run" in step.get("run", "")
+        for step in flows["tests"]["jobs"]["everything"]["steps"]
+    )
+    assert flows["audit"][True]["schedule"]
+    assert "scripts/audit" in flows["audit"]["jobs"]["audit"]["steps"][-1]["run"]
+
+
+def test_the_lowest_versions_of_every_extra_are_tried_by_a_workflow():
+    lowest, needed = script("lowest.py"), script("needed.py")
+    project = tomllib.loads(lowest.PROJECT.read_text())["project"]
+    extras = project["optional-dependencies"].keys() - needed.OWN
+    assert lowest.TESTS.keys() == {"base", *extras}
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())
+    sets = flow["jobs"]["lowest"]["strategy"]["matrix"]["extras"]
+    always = {"report", "tables"}  # which scripts/lowest takes by itself
+    assert {*" ".join(sets).split(), *always} == extras
 
 
 def test_trusted_publishing_has_the_right_to_say_who_it_is_and_keeps_no_token():
