@@ -10,6 +10,7 @@ from pathlib import Path
 
 TESTS = {
     "base": "opinion fusion aggregate learned_crowd cli",
+    "demo": "demo",
     "excel": "intake",
     "jax": "backends",
     "plot": "plot",

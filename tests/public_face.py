@@ -7,6 +7,7 @@
 import contextlib
 import csv
 import dataclasses
+import functools
 import inspect
 import io
 import json
@@ -27,7 +28,8 @@ from slencodings.evaluation.rows import Row
 
 PATH = Path(__file__).parent / "data" / "public.json"
 MODULES = ("aggregate", "annotators", "confidence", "datasets", "evaluation", "files.exports")
-MODULES += ("metrics", "panel", "plot", "torch", "triage", "trust")
+MODULES += ("kinds.multilabel", "kinds.ordered", "metrics", "panel", "plot", "report", "torch")
+MODULES += ("triage", "trust")
 CROWD = {"item": ["p", "p"], "annotator": ["a", "b"], "label": ["no", "yes"]}
 MODEL = "crowd.csv --features X.csv --model m.safetensors"
 # Everything that writes a table with columns of its own.
@@ -36,14 +38,20 @@ VERBS = [
         f"encode crowd.csv --confidence 1 --weigh stated --form {form}"
         for form in get_args(choices.FileForm)
     ),
+    "encode crowd.csv",
     "encode crowd.csv --reading truth",
     "compare crowd.csv --bootstrap 0 --method MACE",
     "reliability crowd.csv",
     "reliability crowd.csv --all",
+    "groups teams.csv --group team",
     "triage crowd.csv",
     "panel crowd.csv --models dan --folds 2 --bootstrap 0 --targets targets.csv",
     f"train {MODEL} --predictions predicted.csv --epochs 1",
     f"evaluate {MODEL}",
+]
+STORING = [
+    "encode crowd.csv --weigh stated --confidence 1 --into store.parquet --by-annotator",
+    "forget store.parquet --annotator ann",
 ]
 
 
@@ -54,6 +62,7 @@ def face() -> dict[str, Any]:
         found = import_module(f"slencodings.{module}")
         listed = getattr(found, "__all__", None) or own_names(found)
         names |= {f"{module}.{name}": getattr(found, name) for name in listed}
+    names |= {f"{of}.{name}": m for of, value in names.items() for name, m in methods(value)}
     return {
         "names": {name: shape(value) for name, value in sorted(names.items())},
         "words": {
@@ -81,13 +90,43 @@ def own_names(module: Any) -> list[str]:
     ]
 
 
+def methods(value: Any) -> list[tuple[str, Any]]:
+    """What a class of ours offers besides its fields: methods and properties, by name."""
+    if not inspect.isclass(value) or not value.__module__.startswith("slencodings"):
+        return []
+    ours = [kind for kind in value.__mro__ if kind.__module__.startswith("slencodings")]
+    found = {name for kind in ours for name in vars(kind) if not name.startswith("_")}
+    more = {name: inspect.getattr_static(value, name) for name in sorted(found)}
+    # scikit-learn puts methods of its own into every class that is made from its own.
+    theirs = [name for name, m in more.items() if type(m).__module__.startswith("sklearn")]
+    return [(name, more[name]) for name in more if name not in {*theirs, *fields(value)}]
+
+
+def fields(value: Any) -> dict[str, str]:
+    """The fields of a dataclass or a named tuple, with their defaults."""
+    if dataclasses.is_dataclass(value):
+        return {f.name: default(f) for f in dataclasses.fields(value)}
+    defaults = getattr(value, "_field_defaults", {})
+    return {
+        name: f"{name}={defaults[name]!r}" if name in defaults else name
+        for name in getattr(value, "_fields", ())
+    }
+
+
+def default(field: Any) -> str:
+    """A field of a dataclass, with its default if it has one."""
+    if field.default_factory is not dataclasses.MISSING:
+        return f"{field.name}={field.default_factory.__name__}()"
+    return field.name if field.default is dataclasses.MISSING else f"{field.name}={field.default!r}"
+
+
 def shape(value: Any) -> str | list[str]:
     """Parameters and defaults of a function, fields of a value."""
-    if inspect.isclass(value):
-        if dataclasses.is_dataclass(value):
-            return [field.name for field in dataclasses.fields(value)]
-        if fields := getattr(value, "_fields", None):
-            return list(fields)
+    if isinstance(value, property | functools.cached_property):
+        return "property"
+    value = getattr(value, "__func__", value)  # of a method of a class
+    if inspect.isclass(value) and (found := fields(value)):
+        return [*found.values()]
     if inspect.ismodule(value) or not callable(value):
         return type(value).__name__
     try:
@@ -118,9 +157,14 @@ def columns(form: Any) -> list[str]:
 
 def outputs() -> dict[str, list[str]]:
     """The columns of what each verb writes, by the words that ask for it."""
+    import pyarrow.parquet as pq
+
     found: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
         Path("crowd.csv").write_text("".join(LARGER.splitlines(keepends=True)[:49]))
+        head, *rows = Path("crowd.csv").read_text().splitlines()
+        teams = [f"{row},{'a' if ',ann,' in row or ',bob,' in row else 'b'}" for row in rows]
+        Path("teams.csv").write_text("\n".join([f"{head},team", *teams]))
         Path("X.csv").write_text("item,x\n" + "".join(f"i{n:02},{n % 2}\n" for n in range(12)))
         for words in VERBS:
             assert run(f"{words} -o out.csv".split()) == 0, words
@@ -131,6 +175,9 @@ def outputs() -> dict[str, list[str]]:
                     with open(beside, newline="") as file:
                         found[f"sle {words}, {beside}"] = next(csv.reader(file))
                     Path(beside).unlink()
+        for words in STORING:
+            assert run(words.split()) == 0, words
+        found["sle forget"] = pq.read_schema("store.parquet").names
     return found
 
 
@@ -155,11 +202,15 @@ def files() -> dict[str, Any]:
         return described(Path(folder))
 
 
-def command() -> dict[str, list[str]]:
-    """The verbs of `sle`, each with its arguments and options."""
+def command() -> dict[str, dict[str, Any]]:
+    """The verbs of `sle`, each with its arguments and options and their defaults."""
     group: Any = typer.main.get_command(app)
     return {
-        name: sorted(opt for param in verb.params for opt in (*param.opts, *param.secondary_opts))
+        name: {
+            opt: "needed" if param.required else param.default
+            for param in verb.params
+            for opt in (*param.opts, *param.secondary_opts)
+        }
         for name, verb in sorted(group.commands.items())
     }
 

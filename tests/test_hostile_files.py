@@ -111,6 +111,40 @@ def test_a_pickle_inside_arrays_is_never_loaded(tmp_path: Path):
         read_features(str(tmp_path / "X.npz"), ["a"])
 
 
+def packed(book: bytes) -> bytes:
+    """The same workbook with its parts packed."""
+    found = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(book)) as parts,
+        zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in parts.namelist():
+            archive.writestr(name, parts.read(name))
+    return found.getvalue()
+
+
+@pytest.mark.usefixtures("small")
+def test_workbooks_that_unpack_without_end_are_refused(tmp_path: Path, sle: Sle):
+    (tmp_path / "crowd.xlsx").write_bytes(packed(workbook(sheet({"A1": "y" * 3_000_000}))))
+    run = sle("encode", "crowd.xlsx", "-o", "targets.csv")
+    assert run.code == 1
+    assert "crowd.xlsx unpacks to 3,001," in run.err
+    assert "which no table does; at most 300 times its size is read" in run.err
+
+
+@pytest.mark.usefixtures("small")
+def test_a_workbook_that_is_large_but_no_bomb_is_read(tmp_path: Path, sle: Sle):
+    names = np.random.default_rng(0).integers(0, 10**9, 12_000).tolist()
+    cells = {"A1": "item", "B1": "label"} | {f"A{i}": str(x) for i, x in enumerate(names, 2)}
+    cells |= {f"B{i}": "no" for i, _ in enumerate(names, 2)}
+    book = workbook(sheet(cells, "A1:B12001"))
+    assert len(book) > readable.LARGEST_UNPACKED
+    (tmp_path / "crowd.xlsx").write_bytes(packed(book))
+    how = ("--weigh", "stated", "--labels", "no,yes")
+    run = sle("encode", "crowd.xlsx", "-o", "targets.csv", *how)
+    assert run.code == 0, run.err
+
+
 def test_a_workbook_with_two_cells_far_apart_ends_nothing(tmp_path: Path, sle: Sle):
     cells = {"A1": "item", "B1": "label", "A2": "x", "B2": "yes", "XFD1048576": "far"}
     (tmp_path / "crowd.xlsx").write_bytes(workbook(sheet(cells, "A1:XFD1048576")))
@@ -173,20 +207,32 @@ def test_an_error_of_the_engine_is_not_blamed_on_a_file_that_it_can_read(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "words"),
     [
-        ("crowd.json", "[" * 200_000),
-        ("crowd.jsonl", '{"a":' * 200_000),
-        ("crowd.jsonl", '{"item": 1, "label": ' + "9" * 5000 + "}"),
-        ("crowd.json", '{"item": 1, "label": ' + "[" * 5000 + "]" * 5000 + "}"),
-        ("crowd.jsonl", '{"item": 1, "label": "' + "[" * 5000 + '"}'),
+        ("crowd.json", "[" * 200_000, "crowd.json is cut off: a JSON array ends with ]; '[' came."),
+        ("crowd.jsonl", '{"a":' * 200_000, "read as JSONL: line 1 is nested too deeply. Repair"),
+        (
+            "crowd.jsonl",
+            '{"item": 1, "label": ' + "9" * 5000 + "}",
+            "at least two labels are needed; only inf came, in 1 row. If others are possible",
+        ),
+        (
+            "crowd.json",
+            '{"item": 1, "label": ' + "[" * 5000 + "]" * 5000 + "}",
+            "at least two labels are needed; only '[[[[",
+        ),
+        (
+            "crowd.jsonl",
+            '{"item": 1, "label": "' + "[" * 5000 + '"}',
+            "at least two labels are needed; only '[[[[",
+        ),
     ],
 )
-def test_deep_json_is_refused(tmp_path: Path, sle: Sle, name: str, text: str):
+def test_deep_json_is_refused(tmp_path: Path, sle: Sle, name: str, text: str, words: str):
     (tmp_path / name).write_text(text)
     run = sle("encode", name, "-o", "targets.csv")
     assert run.code == 1
-    assert "should not happen" not in run.err
+    assert words in run.err
 
 
 def test_a_cell_of_deep_json_is_text():

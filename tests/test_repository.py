@@ -10,7 +10,6 @@ import tomllib
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
-import markdown
 import pytest
 import yaml
 
@@ -43,21 +42,51 @@ def test_every_yaml_file_is_yaml(path):
 @pytest.mark.parametrize(
     "path", [*ROOT.glob(".github/workflows/*.yml")], ids=lambda path: path.name
 )
-def test_workflows_have_few_rights_pinned_actions_and_run_what_is_there(path):
+def test_workflows_have_few_rights_name_versions_of_actions_and_run_what_is_there(path):
     text = path.read_text(encoding="utf-8")
     flow = yaml.safe_load(text)
     # YAML 1.1 reads the key `on` as true.
     assert flow[True]
     assert flow["permissions"] == {"contents": "read"}
     for name, job in flow["jobs"].items():
+        if "uses" in job:  # another workflow of ours
+            assert (ROOT / job["uses"]).is_file(), name
+            continue
         assert "runs-on" in job, name
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step), step
-            assert "@" in step.get("uses", "@")
+            # By version, which dependabot keeps new, and not by the sha of a commit.
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step.get("uses", "a/b@v1")), step
             # What comes from outside is passed by the environment, never pasted into a shell.
             assert "${{" not in step.get("run", ""), step
     for used in re.findall(r"\b(?:scripts|\.ci)/[\w.-]+", text):
         assert (ROOT / used).exists(), used
+
+
+def test_nothing_is_published_that_was_not_tested_and_audits_are_weekly():
+    flows = {path.stem: yaml.safe_load(path.read_text()) for path in YAML if "flows" in str(path)}
+    jobs = flows["release"]["jobs"]
+    assert jobs["publish"]["needs"] == "build"
+    assert jobs["build"]["needs"] == "tests"
+    assert jobs["tests"]["uses"] == "./.github/workflows/tests.yml"
+    assert "workflow_call" in flows["tests"][True]
+    assert any(
+        "bash .ci/run" in step.get("run", "")
+        for step in flows["tests"]["jobs"]["everything"]["steps"]
+    )
+    assert flows["audit"][True]["schedule"]
+    assert "scripts/audit" in flows["audit"]["jobs"]["audit"]["steps"][-1]["run"]
+
+
+def test_the_lowest_versions_of_every_extra_are_tried_by_a_workflow():
+    lowest, needed = script("lowest.py"), script("needed.py")
+    project = tomllib.loads(lowest.PROJECT.read_text())["project"]
+    extras = project["optional-dependencies"].keys() - needed.OWN
+    assert lowest.TESTS.keys() == {"base", *extras}
+    flow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())
+    sets = flow["jobs"]["lowest"]["strategy"]["matrix"]["extras"]
+    always = {"report", "tables"}  # which scripts/lowest takes by itself
+    assert {*" ".join(sets).split(), *always} == extras
 
 
 def test_trusted_publishing_has_the_right_to_say_who_it_is_and_keeps_no_token():
@@ -71,6 +100,12 @@ def test_the_citation_has_this_version_and_the_licence():
     assert cited["version"] == slencodings.__version__
     assert cited["license"] == "MIT"
     assert cited["cff-version"] == "1.2.0"
+    listed = script("paper").references((ROOT / "paper" / "paper.bib").read_text())["vasilakes"]
+    (reference,) = cited["references"]
+    assert str(reference["year"]) == listed["year"]
+    assert reference["identifiers"] == [{"type": "other", "value": f"arXiv:{listed['eprint']}"}]
+    families = [name["family-names"] for name in reference["authors"]]
+    assert families == [name.split(",")[0] for name in listed["author"].split(" and ")]
 
 
 @pytest.fixture
@@ -79,8 +114,10 @@ def release(tmp_path):
     files = {
         "src/slencodings/__init__.py": '__version__ = "1.2.0"\n',
         "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-01-31\n\n- new\n",
-        "CITATION.cff": "version: 1.2.0\n",
+        "CITATION.cff": "version: 1.2.0\ndate-released: 2026-01-31\n",
         "README.md": "[changes](CHANGELOG.md)\n",
+        "paper/paper.md": "---\ndate: 31 January 2026\n---\n",
+        "tests/written/1.2.0/store.parquet": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -101,6 +138,19 @@ def test_a_release_whose_version_stands_everywhere_may_go(release):
         ("CHANGELOG.md", "Unreleased\n", "Unreleased\n\n- x\n", "has lines under 'Unreleased'"),
         ("CHANGELOG.md", "Unreleased\n", "Unreleased\n\n### Added\n", "under 'Unreleased'"),
         ("CITATION.cff", "1.2.0", "1.1.0", "CITATION.cff says version 1.1.0; __version__ is 1.2.0"),
+        (
+            "CITATION.cff",
+            "01-31",
+            "01-30",
+            "date-released 2026-01-30; CHANGELOG.md says 2026-01-31",
+        ),
+        ("paper/paper.md", "31", "30", "says date 30 January 2026; CHANGELOG.md says 31 January"),
+        (
+            "src/slencodings/__init__.py",
+            "1.2.0",
+            "1.3.0",
+            "tests/written/1.3.0 has no files; tests/",
+        ),
         ("README.md", "CHANGELOG", "CHANGES", "links to CHANGES.md, which is not there"),
         ("src/slencodings/__init__.py", "1.2.0", "1.3.0", "CITATION.cff says version 1.2.0"),
     ],
@@ -110,6 +160,11 @@ def test_what_does_not_agree_stops_a_release(release, name, old, new, says):
     path = folder / name
     path.write_text(path.read_text().replace(old, new, 1))
     assert any(says in line for line in problems(folder, None)), problems(folder, None)
+
+
+def test_this_version_could_be_released():
+    version = slencodings.__version__
+    assert script("release").problems(ROOT, f"v{version}") == []
 
 
 def test_another_tag_stops_a_release(release):
@@ -185,19 +240,43 @@ def test_types_are_shipped():
     assert (ROOT / "src" / "slencodings" / "py.typed").exists()
 
 
-def test_the_paper_cites_what_its_list_has_and_becomes_a_page():
+def test_the_paper_becomes_a_page_with_its_references():
     text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
     head, body = text.removeprefix("---\n").split("\n---\n", 1)
     about = yaml.safe_load(head)
     assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= about.keys()
-    listed = re.findall(
-        r"^@\w+\{(\w+),", (ROOT / "paper" / about["bibliography"]).read_text(), re.M
-    )
-    assert set(re.findall(r"@(\w+)", body)) == set(listed)
     for name in ("Summary", "Statement of need", "State of the field", "Design", "References"):
         assert f"\n# {name}\n" in body
-    for figure in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", body):
-        assert (ROOT / "paper" / figure).exists()
-    page = markdown.markdown(body)
-    assert page.count("<h1>") == 6
-    assert "<img" in page
+    page = script("paper").page()
+    assert page.count("<h1>") == 7
+    assert page.count("<img") == page.count("data:image/png;base64,") == 1
+    links, places = (re.findall(rf'{how}="#?(\w+)"', page) for how in ("href", "<li id"))
+    assert {*links} == {*places}
+    assert len(places) == 10
+    assert (
+        '(<a href="#vasilakes">Vasilakes et al., 2025</a>; <a href="#josang2016">Jøsang, ' in page
+    )
+    assert "<math><mi>W</mi><mi>c</mi><mo>/</mo><mo>(</mo><mn>1</mn><mo>-</mo><mi>c</mi>" in page
+    assert "arXiv:2502.12225" in page
+    for left in ("[@", "$", "{", "``"):
+        assert left not in re.sub("<style>.*</style>", "", page), left
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[@glad]", "[@sad]", "cited and not listed, or listed and not cited: glad, sad"),
+        (
+            "$c$",
+            "$\\sqrt{c}$",
+            "only letters, numbers and signs are set in formulas; .* came",
+        ),
+    ],
+)
+def test_a_paper_that_cannot_be_set_is_refused(tmp_path, old, new, says):
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "paper.md").write_text(text.replace(old, new), encoding="utf-8")
+    (tmp_path / "paper.bib").write_bytes((ROOT / "paper" / "paper.bib").read_bytes())
+    with pytest.raises(SystemExit, match=says):
+        script("paper").page(tmp_path / "paper.md")

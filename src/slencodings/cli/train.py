@@ -13,6 +13,7 @@ from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 if TYPE_CHECKING:
     from slencodings.annotations import Annotations
     from slencodings.evaluation.scores import Scores
+    from slencodings.torch import SLEClassifier
 
 
 @on_a_crowd
@@ -107,7 +108,7 @@ def evaluate(
     crowd = read.crowd(gold=gold)
     a = crowd.annotations
     trained = models.load(model)
-    embed = models.text_encoder(encoder or trained.text_encoder_, text)
+    embed = models.text_encoder(encoder or _named(trained, model), text)
     asked = getattr(trained, "questions_", None)
     X, there, _ = models.features_of(
         crowd, features, asked=asked, feature_item=feature_item, text=text, embed=embed
@@ -124,6 +125,13 @@ def evaluate(
         write_rows(models.opinion_rows(trained, a.items[there].tolist(), X[there]), predictions, {})
     about = {"model": model}
     return Found([about | row], about, lambda: _show_row(row))
+
+
+def _named(trained: SLEClassifier, path: str) -> str | None:
+    """The encoder that a model names, if such a name may be taken from a file."""
+    from slencodings.torch.texts import named_in_file
+
+    return named_in_file(getattr(trained, "text_encoder_", None), path)
 
 
 # What figures mean, for people; `sle.evaluate` has the formulas.

@@ -11,6 +11,7 @@ import io
 import json
 import subprocess
 import sys
+import zipfile
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
@@ -103,7 +104,7 @@ def check_unpacked(path: Path, size: int) -> None:
         raise ValueError(
             f"{path.name} unpacks to {size:,} bytes or more from {path.stat().st_size:,}, which no "
             f"table does; at most {MOST_TIMES} times its size is read. If it is meant so, unpack "
-            "it yourself, and name what comes out."
+            "it yourself (save a workbook as CSV), and name what comes out."
         )
 
 
@@ -190,6 +191,15 @@ def _as_latin1(error: UnicodeError) -> tuple[str, int]:
     return error.object[error.start : error.end].decode("latin-1"), error.end
 
 
+def _size_of_parts(path: Path) -> int:
+    """What the parts of a workbook say they unpack to; its reader refuses those that say less."""
+    try:
+        with zipfile.ZipFile(path) as parts:
+            return sum(part.file_size for part in parts.infolist())
+    except Exception:  # What is no zip file, as .xls is none, or is damaged in many ways.
+        return 0
+
+
 def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
     """One sheet of a workbook as CSV: what was asked for, or the first that has anything."""
     if find_spec("python_calamine") is None:
@@ -197,6 +207,7 @@ def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
             f"{path.name} is a workbook, which needs a package to be read: "
             "pip install 'slencodings[excel]'. Or save it as CSV."
         )
+    check_unpacked(path, _size_of_parts(path))
     asked = [] if sheet is None else [sheet]
     # -P, or modules beside that file would be taken for Python's own.
     command = [sys.executable, "-P", sheets.__file__, str(path), str(copy), *asked]

