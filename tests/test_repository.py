@@ -7,6 +7,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tarfile
 import tomllib
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -305,3 +306,24 @@ def test_a_paper_that_cannot_be_set_is_refused(tmp_path, old, new, says):
     (tmp_path / "paper.bib").write_bytes((ROOT / "paper" / "paper.bib").read_bytes())
     with pytest.raises(SystemExit, match=says):
         script("paper").page(tmp_path / "paper.md")
+
+
+def test_no_name_that_begins_with_an_underscore_is_imported_by_experiments_and_benchmarks():
+    for path in [*ROOT.glob("experiments/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]:
+        text = path.read_text(encoding="utf-8")
+        for names in re.findall(r"^ *from slencodings\S* import (.*)$", text, re.MULTILINE):
+            hidden = [name for name in names.strip("( )").split(", ") if re.match(r"_[^_]", name)]
+            assert not hidden, (path, hidden)
+
+
+@pytest.mark.slow
+def test_the_source_package_has_all_that_it_promises_and_no_tests(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
+    subprocess.run([*build, "--directory", tmp_path], check=True, cwd=ROOT, capture_output=True)
+    (made,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(made) as archive:
+        inside = {name.split("/", 1)[1] for name in archive.getnames()}
+    parts = {name.split("/")[0] for name in inside}
+    needed = {"src", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"}
+    assert needed <= parts <= needed | {"PKG-INFO", ".gitignore"}
+    assert "src/slencodings/py.typed" in inside
