@@ -202,6 +202,33 @@ def test_an_install_brings_what_is_asked_for_in_turn_and_sizes_name_every_extra(
     assert set(head.strip("| ").split(" | ")) == {"base", "all", *extras}
 
 
+def test_sizes_in_the_document_are_those_of_what_is_installed_without_bytecode():
+    needed = script("needed.py")
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    rows = re.search(r"^(\| base \|.*)\n\|-.*\n(.*)$", text, re.MULTILINE)
+    assert rows is not None
+    names, sizes = ([cell.strip() for cell in row.strip("|").split("|")] for row in rows.groups())
+    said = {
+        n: float(x.removesuffix(" MB").replace(",", "")) for n, x in zip(names, sizes, strict=True)
+    }
+    for name in ("base", "excel", "plot", "report", "demo"):  # which are the same on every machine
+        packages = needed.needed(needed.requirements([] if name == "base" else [name])).values()
+        assert needed.megabytes(packages) == pytest.approx(said[name], rel=0.1)
+
+
+def test_bytecode_does_not_count(tmp_path):
+    class Package:
+        files = ("a.py", "__pycache__/a.cpython-311.pyc")
+
+        def locate_file(self, file):
+            return tmp_path / file
+
+    (tmp_path / "__pycache__").mkdir()
+    for file in Package.files:
+        (tmp_path / file).write_bytes(b"x" * 2**20)
+    assert script("needed.py").megabytes([Package()]) == pytest.approx(1, rel=0.01)
+
+
 def test_the_list_of_what_is_installed_is_sorted_and_has_numpy_once():
     found = json.loads(json.dumps(script("sbom.py").sbom()))
     names = [component["name"] for component in found["components"]]
