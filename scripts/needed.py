@@ -1,7 +1,7 @@
 """Which packages an install of slencodings brings, by what is installed here.
 
-`.venv/bin/python scripts/needed.py` says how many megabytes that is on disk, for the base and with
-each extra; `scripts/packages` installs them into empty environments.
+`.venv/bin/python scripts/needed.py` says how many megabytes that is on disk without bytecode, for
+the base and with each extra; `scripts/packages` installs them into empty environments.
 """
 
 import os
@@ -54,8 +54,9 @@ def needed(asked: Iterable[str], extras: Iterable[str] = ()) -> dict[str, Distri
 
 
 def megabytes(packages: Iterable[Distribution]) -> float:
-    """What the files of packages take on disk."""
-    files = {str(p.locate_file(file)) for p in packages for file in p.files or []}
+    """What the files of packages take on disk; no bytecode, which not every installer writes."""
+    every = (p.locate_file(file) for p in packages for file in p.files or [])
+    files = {str(file) for file in every if not str(file).endswith(".pyc")}
     return sum(os.lstat(file).st_blocks * 512 for file in files if os.path.lexists(file)) / 2**20
 
 

@@ -10,6 +10,18 @@ FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
+# What runs first: nothing reaches another machine, or this one by an address.
+OFFLINE = """
+import sys
+
+def refuse(event, given):
+    if event in ("socket.getaddrinfo", "socket.connect", "socket.sendto"):
+        raise OSError(f"offline: {event} {given[-1]!r}")
+
+sys.addaudithook(refuse)
+"""
+
+
 def cells(path: Path, kind: str) -> list[dict]:
     found = json.loads(path.read_text(encoding="utf-8"))
     assert found["nbformat"] == 4
@@ -19,9 +31,19 @@ def cells(path: Path, kind: str) -> list[dict]:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path):
-    done = run_block("\n".join("".join(cell["source"]) for cell in cells(path, "code")))
+    code = "\n".join("".join(cell["source"]) for cell in cells(path, "code"))
+    assert "subprocess" not in code, "of another process nobody would know what it asks for"
+    done = run_block(OFFLINE + code)
     assert done.code == 0, done.err
     assert done.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["http://127.0.0.1:9/", "http://example.org/"])
+def test_what_asks_a_network_while_a_notebook_runs_fails(where):
+    done = run_block(f"{OFFLINE}from urllib.request import urlopen\nurlopen({where!r})")
+    assert done.code != 0
+    assert "offline: socket." in done.err
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -2,10 +2,12 @@
 
 import importlib.util
 import json
+import os
 import re
 import runpy
 import subprocess
 import sys
+import tarfile
 import tomllib
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -200,6 +202,33 @@ def test_an_install_brings_what_is_asked_for_in_turn_and_sizes_name_every_extra(
     assert set(head.strip("| ").split(" | ")) == {"base", "all", *extras}
 
 
+def test_sizes_in_the_document_are_those_of_what_is_installed_without_bytecode():
+    needed = script("needed.py")
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    rows = re.search(r"^(\| base \|.*)\n\|-.*\n(.*)$", text, re.MULTILINE)
+    assert rows is not None
+    names, sizes = ([cell.strip() for cell in row.strip("|").split("|")] for row in rows.groups())
+    said = {
+        n: float(x.removesuffix(" MB").replace(",", "")) for n, x in zip(names, sizes, strict=True)
+    }
+    for name in ("base", "excel", "plot", "report", "demo"):  # which are the same on every machine
+        packages = needed.needed(needed.requirements([] if name == "base" else [name])).values()
+        assert needed.megabytes(packages) == pytest.approx(said[name], rel=0.1)
+
+
+def test_bytecode_does_not_count(tmp_path):
+    class Package:
+        files = ("a.py", "__pycache__/a.cpython-311.pyc")
+
+        def locate_file(self, file):
+            return tmp_path / file
+
+    (tmp_path / "__pycache__").mkdir()
+    for file in Package.files:
+        (tmp_path / file).write_bytes(b"x" * 2**20)
+    assert script("needed.py").megabytes([Package()]) == pytest.approx(1, rel=0.01)
+
+
 def test_the_list_of_what_is_installed_is_sorted_and_has_numpy_once():
     found = json.loads(json.dumps(script("sbom.py").sbom()))
     names = [component["name"] for component in found["components"]]
@@ -234,6 +263,30 @@ def test_the_public_face_is_typed_under_strict_rules(tmp_path):
     pyright = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)]
     done = subprocess.run(pyright, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+# Classes of which an attribute is given no type, or whose bases, scikit-learn's, have none.
+UNTYPED = ("torch.SLEClassifier", "torch.classifier.SLEClassifier", "evaluation.learner.Learner")
+UNTYPED += ("torch.OpinionHead", "torch.head.OpinionHead")
+
+
+@pytest.mark.slow
+def test_every_public_name_has_a_type_but_for_those_that_are_known(tmp_path):
+    """What pyright finds of all modules but those of the command, which nobody imports."""
+    pyright = [sys.executable, "-m", "pyright", "--verifytypes", "slencodings", "--ignoreexternal"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    here = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PATH": path}
+    done = subprocess.run(
+        [*pyright, "--outputjson"], capture_output=True, text=True, cwd=tmp_path, env=here
+    )
+    found = json.loads(done.stdout)["typeCompleteness"]
+    assert found["exportedSymbolCounts"]["withKnownType"] > 3_000
+    wrong = [
+        symbol["name"].removeprefix("slencodings.")
+        for symbol in found["symbols"]
+        if symbol["isExported"] and (not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"])
+    ]
+    assert [name for name in wrong if not name.startswith(("cli.", *UNTYPED))] == []
 
 
 def test_types_are_shipped():
@@ -280,3 +333,24 @@ def test_a_paper_that_cannot_be_set_is_refused(tmp_path, old, new, says):
     (tmp_path / "paper.bib").write_bytes((ROOT / "paper" / "paper.bib").read_bytes())
     with pytest.raises(SystemExit, match=says):
         script("paper").page(tmp_path / "paper.md")
+
+
+def test_no_name_that_begins_with_an_underscore_is_imported_by_experiments_and_benchmarks():
+    for path in [*ROOT.glob("experiments/**/*.py"), *ROOT.glob("benchmarks/**/*.py")]:
+        text = path.read_text(encoding="utf-8")
+        for names in re.findall(r"^ *from slencodings\S* import (.*)$", text, re.MULTILINE):
+            hidden = [name for name in names.strip("( )").split(", ") if re.match(r"_[^_]", name)]
+            assert not hidden, (path, hidden)
+
+
+@pytest.mark.slow
+def test_the_source_package_has_all_that_it_promises_and_no_tests(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
+    subprocess.run([*build, "--directory", tmp_path], check=True, cwd=ROOT, capture_output=True)
+    (made,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(made) as archive:
+        inside = {name.split("/", 1)[1] for name in archive.getnames()}
+    parts = {name.split("/")[0] for name in inside}
+    needed = {"src", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"}
+    assert needed <= parts <= needed | {"PKG-INFO", ".gitignore"}
+    assert "src/slencodings/py.typed" in inside

@@ -12,12 +12,12 @@ from matplotlib import pyplot as plt
 from real_crowds import SHARED
 
 from benchmarks.votes import page, peers
-from benchmarks.votes.__main__ import main
+from benchmarks.votes.__main__ import _write, main
 from benchmarks.votes.crowds import Crowd, prepared, published
 from benchmarks.votes.methods import Method, Prediction, ours, predict
-from benchmarks.votes.rows import PATH, keep, read
+from benchmarks.votes.rows import PATH, all_rows, keep, read
 from benchmarks.votes.score import BLOCKS, SCORES, score
-from experiments import tables
+from experiments import figures, tables
 from slencodings.annotations import Annotations
 from slencodings.datasets import alttest
 from slencodings.evaluation.learner import Learner
@@ -209,14 +209,47 @@ def test_methods_are_compared_in_pairs_so_that_a_small_steady_difference_shows()
     assert cells[-1] == ["worse", "1", "0 of 1", "0.010"]
     shown = page.by_crowd([*found.values()], "votes")[1]
     assert [cell.startswith("**") for _, cell in shown] == [True, True, False]
+    lowest = found["x"].mean
+    assert shown[0] == ["x", f"**{lowest:.3f}**"]
+    assert shown[-1] == ["worse", f"{lowest + 0.01:.3f} (+.010 to +.010)"]
+
+
+def test_an_interval_that_is_not_finite_is_told_as_such():
+    result = page.Result("a", "truth", "x", np.inf, np.inf, np.inf, np.inf)
+    assert page._shown(result) == "inf (+inf to +inf)"
+    assert page._shown(result._replace(low=None)) == "**inf**"
+    assert page._shown(result._replace(mean=0.5, behind=0.1, low=-0.02, high=0.31)) == (
+        "**0.500** (-.020 to +.310)"
+    )
 
 
 def test_the_document_is_made_from_the_rows_that_are_kept():
     rows = read(PATH)
     text = DOCUMENT.read_text(encoding="utf-8")
-    for name, part in page.parts(rows, PATH.name).items():
+    for name, part in page.parts(rows, f"benchmarks/rows/{PATH.name}").items():
         assert f"<!-- {name} -->\n{part}\n<!-- end of {name} -->" in text
     plt.close(page.figure(rows))
+
+
+def test_writing_drops_no_rows_of_methods_and_crowds_that_were_not_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "DOCS", tmp_path)
+    monkeypatch.setattr(figures, "FOLDER", tmp_path / "figures")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    (tmp_path / DOCUMENT.name).write_text(text, encoding="utf-8")
+    asked = read(PATH).filter(crowd="RTE", method="soft votes")
+    _write(PATH, all_rows(PATH, asked))
+    assert (tmp_path / DOCUMENT.name).read_text(encoding="utf-8") == text
+    assert (tmp_path / "figures" / "votebench.png").exists()
+
+
+def test_rows_of_other_items_of_a_crowd_that_was_measured_are_left_out(tmp_path, capsys):
+    old, other = rows_of({"x": 0.0, "y": 0.1}), rows_of({"x": 0.0})
+    new = old.filter(method="x").with_columns(data=pl.lit("new"))
+    rows = [old.filter(method="y"), new, other.with_columns(crowd=pl.lit("b"))]
+    pl.concat(rows).write_parquet(tmp_path / "rows.parquet")
+    found = all_rows(tmp_path / "rows.parquet", new)
+    assert found.select("crowd", "method").rows() == [("a", "x"), ("b", "x")]
+    assert capsys.readouterr().err == "without 1 rows of other items of these crowds\n"
 
 
 def test_the_paper_says_what_the_rows_say():
@@ -249,6 +282,24 @@ def test_the_paper_says_what_the_rows_say():
     ]
     assert wrong[0] < wrong[1]
     assert "has fewer wrong labels in the mean than the learned crowd" in text
+
+
+def test_the_readme_and_the_paper_name_the_crowds_and_the_version_of_the_rows():
+    rows = read(PATH)
+    votes = [r for r in page.results(rows) if (r.method, r.score) == ("learned crowd", "votes")]
+    assert (len(votes), [r.crowd for r in votes if r.apart]) == (6, ["ConvAbuse"])
+    readme, paper = (
+        " ".join((tables.DOCS.parent / name).read_text(encoding="utf-8").split())
+        for name in ("README.md", "paper/paper.md")
+    )
+    assert "on five crowds of six: on ConvAbuse others are ahead ([VoteBench]" in readme
+    ours_alone = rows.filter(pl.col("method").is_in([*ours()]))
+    (version,) = ours_alone["version"].unique().str.split(" ").list.last()
+    assert f"version {version} of all methods of `slencodings`" in paper
+    assert f"All 24 methods of slencodings were measured with version {version}" in (
+        DOCUMENT.read_text(encoding="utf-8")
+    )
+    assert ours_alone["method"].n_unique() == 24
 
 
 def test_the_document_says_how_much_is_taken_by_default(capsys):
@@ -294,6 +345,23 @@ def test_the_method_of_the_document_is_added_in_ten_lines_and_measured_once(fold
     assert capsys.readouterr().err == "small: louder\n"
     main([*words, "--again"])
     assert capsys.readouterr().err == said.err
+
+
+def test_the_page_of_a_folder_is_written_beside_it_with_all_rows(folder, capsys):
+    before = DOCUMENT.read_bytes(), {p: p.stat().st_mtime_ns for p in figures.FOLDER.iterdir()}
+    for name in ("soft votes", "majority vote"):
+        main([str(folder), "--method", name, "--write"])
+    assert before == (
+        DOCUMENT.read_bytes(),
+        {p: p.stat().st_mtime_ns for p in figures.FOLDER.iterdir()},
+    )
+    text = (folder / "votebench.md").read_text(encoding="utf-8")
+    assert text.startswith("# VoteBench\n\n`votes.parquet`: 1 crowd, slencodings ")
+    assert "\n## anybody's vote\n\n| method | small |\n" in text
+    assert "| soft votes | " in text
+    assert "| majority vote | " in text
+    assert "soft votes" not in capsys.readouterr().out.rpartition("about\n")[2]  # the last asked
+    assert (folder / "votebench.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import polars as pl
 
 from benchmarks.votes import page
 from benchmarks.votes.crowds import PUBLISHED, from_csv, from_folder, published
 from benchmarks.votes.methods import chosen, from_file, ours
 from benchmarks.votes.peers import peers
-from benchmarks.votes.rows import PATH, keep
+from benchmarks.votes.rows import PATH, all_rows, keep
 from experiments import figures
 from experiments.tables import place
 
@@ -35,12 +36,26 @@ def main(words: list[str] | None = None) -> None:
     crowds = {name: crowds[name] for name in given.crowd or crowds}
     path = given.rows or (given.folder / "votes.parquet" if given.folder else PATH)
     rows = keep(path, crowds, methods, seconds=given.seconds, again=given.again)
-    parts = page.parts(rows, path.name)
+    parts = page.parts(rows, _named(path))
     print("\n\n".join(f"{page.TITLES.get(name, name)}\n\n{text}" for name, text in parts.items()))
     if given.write:
+        _write(path, all_rows(path, rows))
+
+
+def _write(path: Path, rows: pl.DataFrame) -> None:
+    """Tables and figure of all rows: ours into docs/, those of anybody's crowds beside the rows."""
+    parts = page.parts(rows, _named(path))
+    if path == PATH:
         place("votebench.md", parts)
         figures.save(page.figure(rows), "votebench")
-        plt.close("all")
+    else:
+        (path.parent / "votebench.md").write_text(page.document(parts), encoding="utf-8")
+        page.figure(rows).savefig(path.parent / "votebench.png", dpi=150)
+    plt.close("all")
+
+
+def _named(path: Path) -> str:
+    return f"benchmarks/rows/{path.name}" if path == PATH else path.name
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,7 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--again", action="store_true", help="measure anew what has rows")
     parser.add_argument("--rows", type=Path, help="where rows are kept")
-    parser.add_argument("--write", action="store_true", help="tables and figure into docs/")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="a page and a figure of all rows: into docs/, or beside a folder's rows",
+    )
     return parser
 
 

@@ -65,7 +65,8 @@ def results(rows: pl.DataFrame) -> Iterator[Result]:
         for i, name in enumerate(names):
             low, high = found.behind(i)
             mean = float(found.mean[i])
-            yield Result(str(crowd), str(score), name, mean, mean - lowest, low, high)
+            behind = 0.0 if mean == lowest else mean - float(lowest)  # also where all are infinite
+            yield Result(str(crowd), str(score), name, mean, behind, low, high)
 
 
 def parts(rows: pl.DataFrame, path: str) -> dict[str, str]:
@@ -81,7 +82,20 @@ def parts(rows: pl.DataFrame, path: str) -> dict[str, str]:
 def about(rows: pl.DataFrame, path: str) -> str:
     """With what the rows were measured."""
     versions = ", ".join(sorted(rows["version"].unique()))
-    return f"`benchmarks/rows/{path}`: {rows['crowd'].n_unique()} crowds, {versions}."
+    n = rows["crowd"].n_unique()
+    return f"`{path}`: {n} crowd{'s' * (n != 1)}, {versions}."
+
+
+def document(made: dict[str, str]) -> str:
+    """A page of its own, for crowds that are somebody's; the figure is beside it."""
+    told = [
+        f"{made['about']} What is scored, and what bold means: docs/votebench.md of slencodings.",
+        "![How far methods are behind the first](votebench.png)",
+    ]
+    rest = [
+        f"## {TITLES.get(name, name)}\n\n{text}" for name, text in made.items() if name != "about"
+    ]
+    return "\n\n".join(["# VoteBench", *told, *rest]) + "\n"
 
 
 def crowds(rows: pl.DataFrame) -> Table:
@@ -115,7 +129,7 @@ def in_all(found: list[Result]) -> Table:
 
 
 def by_crowd(found: list[Result], score: str) -> Table:
-    """The means of a score; bold where a method is first or not told apart from it."""
+    """The means of a score with how far behind the first; bold where not told apart from it."""
     some = [r for r in found if r.score == score]
     names = list(dict.fromkeys(r.crowd for r in some))
     cell = {(r.method, r.crowd): r for r in some}
@@ -167,6 +181,15 @@ def _number(x: float) -> str:
 
 
 def _shown(result: Result | None) -> str:
+    """The mean, and between which two values it is behind the first."""
     if result is None:
         return ""
-    return _number(result.mean) if result.apart else f"**{_number(result.mean)}**"
+    mean = _number(result.mean) if result.apart else f"**{_number(result.mean)}**"
+    if result.behind == 0 or result.low is None or result.high is None:
+        return mean
+    return f"{mean} ({_signed(result.low)} to {_signed(result.high)})"
+
+
+def _signed(x: float) -> str:
+    """Three digits, and no leading zero."""
+    return f"{x:+.3f}".replace("0.", ".", 1) if np.isfinite(x) else f"{x:+}"

@@ -1,6 +1,6 @@
 """Methods of other packages, where they are installed, each with its own defaults.
 
-`pip install --no-deps crowd-kit cleanlab peerannot`, and what they import.
+docs/votebench.md says how to install them.
 """
 
 from __future__ import annotations

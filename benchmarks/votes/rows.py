@@ -54,21 +54,33 @@ def keep(
     seconds: int,
     again: bool = False,
 ) -> pl.DataFrame:
-    """Score what has no rows yet, and give all rows of these crowds and methods."""
-    kept = read(path)
+    """Score what has no rows of its version yet, and give all rows of these crowds and methods."""
+    kept, data = read(path), list[str]()
     for name, load in crowds.items():
         try:
             crowd = load()
         except FileNotFoundError as missing:
             print(f"without {name}: {missing}", file=sys.stderr)
             continue
+        data.append(crowd.fingerprint)
         there = set() if again else {*kept.select(KEY).unique().iter_rows()}
         for method_name, method in methods.items():
             key = (name, method_name, method.version, crowd.fingerprint)
             if key not in there and method.suits(crowd.annotations):
                 new = measured(dict(zip(KEY, key, strict=True)), method, crowd, seconds)
                 kept = _save(path, kept, new)
-    return kept.filter(pl.col("crowd").is_in([*crowds]), pl.col("method").is_in([*methods]))
+    asked = pl.col("crowd").is_in([*crowds]), pl.col("method").is_in([*methods])
+    return kept.filter(*asked, pl.col("data").is_in(data))
+
+
+def all_rows(path: Path, measured: pl.DataFrame) -> pl.DataFrame:
+    """What is kept, whoever measured it; of the crowds just measured only the same items."""
+    kept = read(path)
+    same = kept.join(measured, on=["crowd", "data"], how="semi")
+    others = kept.join(measured, on="crowd", how="anti")
+    if left := len(kept) - len(same) - len(others):
+        print(f"without {left} rows of other items of these crowds", file=sys.stderr)
+    return pl.concat([same, others]).sort("crowd", "method", "score")
 
 
 def _save(path: Path, kept: pl.DataFrame, new: list[dict[str, Any]]) -> pl.DataFrame:
