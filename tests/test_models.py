@@ -296,6 +296,18 @@ def test_what_a_model_names_is_neither_imported_nor_opened(here, sle, monkeypatc
     assert "evil_encoder" not in sys.modules
 
 
+@pytest.mark.parametrize("name", ["checkpoint", "device", "encoder", "verbose"])
+def test_a_model_that_says_where_to_write_or_compute_is_refused(here, name):
+    from slencodings.torch import saving
+
+    model_that_names(None)
+    tensors, about = saving.read("m.safetensors", "classifier")
+    about["parameters"][name] = "elsewhere"
+    saving.write("m.safetensors", "classifier", tensors, about)
+    with pytest.raises(ValueError, match=f"made again: it sets '{name}', which no stored"):
+        models.load("m.safetensors")
+
+
 def test_a_module_that_somebody_types_is_not_imported_either(here, sle, monkeypatch):
     (here / "some_encoder.py").write_text("get_model_path = lambda: 'tiny'")
     monkeypatch.syspath_prepend(here)

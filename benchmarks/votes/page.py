@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -157,7 +158,8 @@ def figure(rows: pl.DataFrame) -> Figure:
         fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
         for ax, score in zip(axes, SCORES[:3], strict=True):
             some = [r for r in found if r.score == score]
-            names = dict.fromkeys(r.method for r in some)
+            runs = Counter(r.method for r in some)
+            names = [name for name, n in runs.items() if 2 * n >= len({r.crowd for r in some})]
             means = {name: _mean([r for r in some if r.method == name]) for name in names}
             best = sorted(names, key=lambda name: means[name])[:_DRAWN]
             for y, name in enumerate(best):
@@ -167,8 +169,8 @@ def figure(rows: pl.DataFrame) -> Figure:
             ax.set_yticks(range(len(best)), best, fontsize=7)
             ax.invert_yaxis()
             ax.set_xlim(left=-0.005)
-            ax.set_title(TITLES[score], fontsize=9)
-            ax.set_xlabel("nats per vote behind the first")
+            ax.set_title(TITLES[score].replace(" from ", "\nfrom "), fontsize=9)
+            ax.set_xlabel("nats per vote behind the first", fontsize=8)
     return fig
 
 

@@ -302,6 +302,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
                 f"Type: SLEClassifier.load(path{'' if about['plain'] else ', encoder=module'})"
             )
         try:
+            if other := sorted({*about["parameters"]} & {*_NOT_STORED}):
+                raise ValueError(f"it sets {other[0]!r}, which no stored model does")
             model = cls(encoder, **about["parameters"])
             # Models of 0.1.0 do not say which items they have seen.
             model.seen_ = tensors.pop("seen", torch.zeros(0, dtype=torch.int64)).numpy()
