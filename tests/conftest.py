@@ -120,6 +120,7 @@ SLOW = [
     "test_report_kinds.py",
     "test_torch_losses.py",
     "test_uses.py",
+    "test_bench_learning.py",
     "test_annotators.py",
     "test_annotators_intervals.py",
     "test_comparison_predictors.py",
@@ -160,6 +161,7 @@ TOGETHER = {
         "test_times.py",
     ],
     "training": [
+        "test_bench_learning.py",
         "test_classifier.py",
         "test_classifier_files.py",
         "test_helped.py",
