@@ -1,4 +1,4 @@
-"""What networks learn from each target: the document shows the rows, and the rows can be had."""
+"""What networks learn from each target, and what rounds cost: the document shows the rows."""
 
 import json
 from itertools import islice
@@ -9,7 +9,8 @@ torch = pytest.importorskip("torch")
 
 from fitting import one_thread
 
-from benchmarks import bench_learning
+from benchmarks import bench_learning, bench_rounds
+from experiments import tables
 
 __all__ = ["one_thread"]
 
@@ -41,3 +42,13 @@ def test_kept_rows_come_again():
         # Another processor may round otherwise, and stop an epoch sooner or later.
         for head in bench_learning.HEADS:
             assert new[head] == pytest.approx(old[head], abs=0.02)
+
+
+def test_the_document_shows_what_rounds_cost():
+    kept = json.loads(bench_rounds.KEPT.read_text(encoding="utf-8"))
+    table = tables.markdown(bench_rounds.table(kept))
+    text = bench_learning.DOCUMENT.read_text(encoding="utf-8")
+    assert f"<!-- cost of rounds -->\n{table}\n<!-- end of cost of rounds -->" in text
+    # Seconds for a network and an item stay the same, whatever the number of rounds.
+    each = [r["cpu_seconds"] / r["networks"] / r["items"] for r in kept]
+    assert max(each) < 2 * min(each)
