@@ -45,17 +45,20 @@ class Guess(NamedTuple):
 def scores(guess: Guess, asked: Annotations, gold: NDArray[np.intp]) -> dict[str, float]:
     """How good a guess is of votes and gold labels, and how well it knows its own errors.
 
+    *JSD* is the mean distance (the root) from the shares of votes, *F1 macro* is of gold labels.
     *risk* is the share of errors among the surer, averaged over how many are taken: the area under
     the risk-coverage curve.
     """
     P, doubt, spread, _ = guess
     votes, known = asked.sums(), gold >= 0
     right = P[known].argmax(axis=1) == gold[known]
-    truth = np.eye(P.shape[1])[gold[known]]
+    truth, shares = np.eye(P.shape[1])[gold[known]], votes / votes.sum(axis=1)[:, None]
     result = {
         "votes": -float(np.mean(np.log(P[asked.item, asked.y]))),
+        "JSD": float(np.mean(metrics.jsd(shares, P, root=True))),
         "accuracy": float(np.mean(right)),
-        "calibration, votes": metrics.calibration_error(votes / votes.sum(axis=1)[:, None], P),
+        "F1 macro": metrics.macro_f1(truth, P[known]),
+        "calibration, votes": metrics.calibration_error(shares, P),
         "calibration, gold": metrics.calibration_error(truth, P[known]),
         "votes together": float(
             np.sum(dirichlet_log_loss(votes.astype(int), P, spread)) / votes.sum()

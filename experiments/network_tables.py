@@ -150,8 +150,7 @@ def _marked(found: list[tuple[float, float, int]], up: bool) -> list[str]:
     best = (max if up else min)((x for x in found if x[2] == most), key=lambda x: x[0])
     cells = []
     for mean, spread, n in found:
-        # One seed has no spread.
-        text = f"{mean:.3f}" + (f" ± {spread:.3f}" if n > 1 else "")
+        text = _with_spread(mean, spread if n > 1 else None)
         limit = 2 * (spread**2 / n + best[1] ** 2 / best[2]) ** 0.5
         near = n > 1 and abs(mean - best[0]) <= limit
         first = mean == best[0] and n == most
@@ -200,7 +199,9 @@ def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
 USES = (
     ("votes", "votes ↓", False),
     ("votes together", "votes together ↓", False),
+    ("JSD", "JSD ↓", False),
     ("accuracy", "accuracy ↑", True),
+    ("F1 macro", "F1 macro ↑", True),
     ("calibration, votes", "calibration, votes ↓", False),
     ("calibration, gold", "calibration, gold ↓", False),
     ("errors by probability", "errors by P ↑", True),
@@ -274,7 +275,7 @@ def _complete(rows: pl.DataFrame, settings: int) -> pl.DataFrame:
 def growth_table(rows: pl.DataFrame, metric: str) -> Table:
     """One number by how many items there are, and by how many annotations on each.
 
-    Of the seeds that every network was tried with everywhere.
+    Mean ± standard deviation over the seeds that every network was tried with everywhere.
     """
     asked = pl.col("setting").is_in((uses.USUAL[0], *uses.OTHERS))
     doubting = rows.filter(asked, pl.col("method").is_in(uses.DOUBTING), metric=metric)
@@ -282,18 +283,23 @@ def growth_table(rows: pl.DataFrame, metric: str) -> Table:
     columns = len(uses.ITEMS) + len(uses.ANNOTATIONS) - 1
     # The usual numbers of items and annotations are one setting.
     whole = count.filter(pl.col("len") == columns * len(uses.DOUBTING))["seed"].to_list()
-    means = means_by(doubting.filter(pl.col("seed").is_in(whole)), "method", "setting")
+    each_seed = doubting.filter(pl.col("seed").is_in(whole)).group_by("method", "setting")
+    found = each_seed.agg(mean=pl.col("value").mean(), spread=pl.col("value").std())
+    cell = {row[:2]: _with_spread(*row[2:]) for row in found.iter_rows()}
     items = {n: "all digits" if n == uses.USUAL_ITEMS else f"{n} items" for n in uses.ITEMS}
     each = {
         n: "all digits" if n == uses.USUAL_ANNOTATIONS else f"{n} annotations"
         for n in uses.ANNOTATIONS
     }
-    cells = []
-    for method in uses.DOUBTING:
-        found = [means.get((method, setting)) for setting in (*items.values(), *each.values())]
-        cells.append([method, *("" if value is None else f"{value:.3f}" for value in found)])
+    settings = (*items.values(), *each.values())
+    cells = [[m, *(cell.get((m, setting), "") for setting in settings)] for m in uses.DOUBTING]
     heads = [*(f"{n:,} items" for n in items), *(f"{n} each" for n in each)]
     return [f"learned by ({len(whole)} seed{'s' * (len(whole) != 1)})", *heads], cells
+
+
+def _with_spread(mean: float, spread: float | None) -> str:
+    """A mean, and how far single runs lie from it; one run has no spread."""
+    return f"{mean:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
 
 
 def rates_table(rows: pl.DataFrame) -> Table:

@@ -7,7 +7,10 @@ network of cross-entropy has nothing but its probabilities to say it by.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from experiments.data import scaled
+from experiments import texts
+from experiments.data import CACHE, raw_texts, scaled
 from experiments.guesses import Floats, Guess, information, scores, scores_of_strange, together
 from experiments.rounds import PLANS, Plan, cut, images, sentence_features, sentences
 from experiments.rows import Job, Row
@@ -37,9 +41,10 @@ DOUBTING = METHODS[2:]
 # How many items are learned from, and annotations on each; the other is as in the crowd.
 ITEMS, ANNOTATIONS = (150, 300, 600, 1200), (1, 2, 3, 5, 10, 20)
 USUAL_ITEMS, USUAL_ANNOTATIONS = 1200, 5
-# Each seed leaves two digits out, so that five seeds leave out each of ten once.
-SEEDS = 5
+# Each seed leaves two digits out, so that five leave out each of ten once; and of crowds of people.
+SEEDS, SEEDS_OF_PEOPLE = 5, 3
 _HIDDEN, _MEMBERS, _SMOOTHING = 64, 5, 0.01
+_WORD = re.compile(r"\w+")
 
 
 class Case(NamedTuple):
@@ -69,9 +74,8 @@ OTHERS = (
     *(f"{n} items" for n in ITEMS if n != USUAL_ITEMS),
     *(f"{n} annotations" for n in ANNOTATIONS if n != USUAL_ANNOTATIONS),
 )
-# Crowds of people, and the one whose items are strange to a network that has learned from them;
-# what is read of UDS, the state of a predicate, nothing else has.
-CROWDS = {"mre": "rte", "rte": "mre", "convabuse": "rte", "uds": None, "cifar10s": "digits"}
+# Crowds of people, and the one whose items are strange to a network that has learned from them.
+CROWDS = {"mre": "rte", "rte": "mre", "convabuse": "rte", "uds": "mre", "cifar10s": "digits"}
 
 
 def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]:
@@ -81,6 +85,7 @@ def jobs(seeds: int = SEEDS, settings: Sequence[str] | None = None) -> list[Job]
         for names, methods in (((*USUAL, *CROWDS), METHODS), (OTHERS, DOUBTING))
         for seed in range(seeds)
         for name in names
+        if name not in CROWDS or seed < SEEDS_OF_PEOPLE
         for method in methods
         if settings is None or name in settings
     ]
@@ -147,13 +152,42 @@ def people(name: str, seed: int) -> Case:
         label = np.where(most.sum(axis=1) == 1, votes.argmax(axis=1), -1)
     else:
         label = gold[test]
-    new, strange = X[test], None
-    if (source := CROWDS[name]) is not None:
-        other = _drawn() if source == "digits" else sentence_features(source)[0]
-        other = np.random.default_rng(seed).permutation(other)[: len(test)]
-        strange = np.arange(len(test) + len(other)) >= len(test)
-        new = np.concatenate([new, other])
+    other = np.random.default_rng(seed).permutation(_strange_to(name))[: len(test)]
+    strange = np.arange(len(test) + len(other)) >= len(test)
+    new = np.concatenate([X[test], other])
     return Case(X[train], said.of_items(train), new, asked, label, strange, PLANS[name])
+
+
+def _strange_to(name: str) -> NDArray[np.float32]:
+    """Items of another crowd, as a network that has learned from a crowd takes them."""
+    if name == "cifar10s":
+        return _drawn()
+    return _predicates(CROWDS[name]) if name == "uds" else sentence_features(CROWDS[name])[0]
+
+
+@lru_cache(maxsize=1)
+def _predicates(name: str) -> NDArray[np.float32]:
+    """Sentences of a crowd, each read at its first word that mostly is a predicate in UDS."""
+    known = usual_predicates(datasets.uds_factuality().X)
+    places = [(text, first_of(known, text)) for text in raw_texts(name).X]
+    found = [(text, at) for text, at in places if at is not None]
+    return texts.features(
+        texts.load_encoder(), [text for text, _ in found], at=[at for _, at in found], cache=CACHE
+    )
+
+
+def usual_predicates(pairs: Sequence[tuple[str, str]]) -> set[str]:
+    """Words that are a predicate more often than not where they occur, of (sentence, predicate)."""
+    predicates = Counter(word.lower() for _, word in pairs)
+    sentences = {sentence for sentence, _ in pairs}
+    words = Counter(word[0].lower() for text in sentences for word in _WORD.finditer(text))
+    return {word for word, n in predicates.items() if 2 * n > words[word]}
+
+
+def first_of(known: Set[str], text: str) -> int | None:
+    """The place of the first word of a text that is among those known; None if none is."""
+    words = _WORD.finditer(text)
+    return next((word.start() for word in words if word[0].lower() in known), None)
 
 
 def _drawn() -> NDArray[np.float32]:

@@ -118,6 +118,8 @@ SLOW = [
     "test_report_kinds.py",
     "test_torch_losses.py",
     "test_uses.py",
+    "test_bench_learning.py",
+    "test_threads.py",
     "test_torch_start.py",
     "test_report_page.py",
 ]
@@ -153,6 +155,7 @@ TOGETHER = {
         "test_times.py",
     ],
     "training": [
+        "test_bench_learning.py",
         "test_classifier.py",
         "test_classifier_files.py",
         "test_helped.py",

@@ -411,6 +411,27 @@ def test_networks_of_rounds_are_counted():
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+@pytest.mark.usefixtures("believed")
+def test_networks_grow_with_rounds_as_a_line(monkeypatch):
+    X, y = rows(80)
+    monkeypatch.setattr("slencodings.torch.rounds._better", lambda *_: True)  # none ends it
+    fit, fitted = SLEClassifier.fit, []
+
+    def counted(self, X, y, **how):
+        fitted.append(len(X))
+        return fit(self, X, y, **how)
+
+    monkeypatch.setattr(SLEClassifier, "fit", counted)
+    seen: list[tuple[int, int]] = []
+    crowd, model = crowd_of(y, per_item=3), quick(max_epochs=1)
+    found = learn_in_rounds(model, X, crowd, rounds=3, progress=lambda *now: seen.append(now))
+    assert seen == [(n, 12) for n in range(1, 13)]
+    assert len(found.losses) == 3
+    # Four of a round, each on three quarters of the items that are not held out.
+    assert len(fitted) == 12
+    assert all(abs(n - 0.75 * 0.8 * 80) <= 2 for n in fitted)
+
+
 def test_rounds_that_cannot_be_are_told():
     X, y = rows(80)
     crowd = crowd_of(y, per_item=3)

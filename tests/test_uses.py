@@ -1,7 +1,11 @@
 """What opinions are for: what is measured of networks, and the tables of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import polars as pl
 import pytest
+import scipy.spatial.distance
 import scipy.special
 
 torch = pytest.importorskip("torch")
@@ -51,6 +55,11 @@ def test_scores_are_those_of_their_definitions():
     found = guesses.scores(guess, crowd, np.asarray([0, 1, 2]))
     assert found["accuracy"] == pytest.approx(2 / 3)
     assert found["votes"] == pytest.approx(-np.log(P[crowd.item, crowd.y]).mean())
+    # Each label is right once; the third is taken for the first.
+    assert found["F1 macro"] == pytest.approx((2 / 3 + 1 + 0) / 3)
+    shares = crowd.sums() / 3
+    distance = list(map(scipy.spatial.distance.jensenshannon, shares, P))
+    assert found["JSD"] == pytest.approx(np.mean(distance))
     assert found["errors by doubt"] == 0.5  # one error, between the two others
     assert found["errors by probability"] == found["errors by information"] == 1
     # Most of the entropy of the third is information: what is left is the least noise.
@@ -111,12 +120,39 @@ def test_texts_of_another_crowd_are_strange(gold, monkeypatch):
     assert "doubt foreseen" not in found
 
 
-def test_what_is_read_of_predicates_has_nothing_strange_beside_it(monkeypatch):
+def test_sentences_are_read_at_the_first_word_that_mostly_is_a_predicate():
+    pairs = [("The dog ran and ran .", "ran"), ("The dog ran and ran .", "and"), ("I ran", "ran")]
+    # "ran" is one in two of three places, "and" in the only one.
+    assert uses.usual_predicates(pairs) == {"ran", "and"}
+    # Now "and" is one in one of three.
+    more = [*pairs, ("You and me and him saw .", "saw")]
+    assert uses.usual_predicates(more) == {"ran", "saw"}
+    assert uses.first_of({"ran"}, "A rant; then Ran, ran") == 13
+    assert uses.first_of({"ran"}, "Nobody did") is None
+
+
+def test_strange_predicates_are_those_of_sentences_that_have_one(monkeypatch):
     X, y, crowd = problem()
     monkeypatch.setattr(rounds, "sentence_features", {"uds": (X, crowd, y)}.__getitem__)
+    uds = SimpleNamespace(X=[("It rains", "rains")])
+    monkeypatch.setattr(uses.datasets, "uds_factuality", lambda: uds)
+    mre = SimpleNamespace(X=["When it rains it pours", "No verb"])
+    monkeypatch.setattr(uses, "raw_texts", {"mre": mre}.__getitem__)
+    asked = []
+
+    def features(encoder, texts, *, at, cache):
+        asked.extend(zip(texts, at, strict=True))
+        return X[:1] + 9
+
+    monkeypatch.setattr(uses.texts, "load_encoder", lambda: None)
+    monkeypatch.setattr(uses.texts, "features", features)
+    uses._predicates.cache_clear()
     case = uses.people("uds", 0)
-    assert case.strange is None
-    assert len(case.new) == 12
+    uses._predicates.cache_clear()
+    assert asked == [("When it rains it pours", 8)]
+    assert case.strange is not None
+    assert case.strange.tolist() == [False] * 12 + [True]
+    np.testing.assert_array_equal(case.new[12:], X[:1] + 9)
 
 
 def test_images_are_learned_from_by_what_each_held_most_probable_and_digits_are_strange():
@@ -193,8 +229,23 @@ def test_each_digit_is_left_out_once_and_every_setting_has_its_jobs(monkeypatch)
     assert 900 < asked[0][0] < 1000
     stated = {row["metric"] for row in uses.rows("uses", "150 items", "SLE as stated", 0)}
     assert "doubt foreseen" in stated
+    people = {job["seed"] for job in jobs if job["setting"] in uses.CROWDS}
+    assert people == set(range(uses.SEEDS_OF_PEOPLE))
     few = uses.jobs(2, ["all digits"])
     assert {(job["setting"], job["seed"]) for job in few} == {("all digits", 0), ("all digits", 1)}
+
+
+def test_growth_is_a_mean_with_its_spread_over_the_seeds_that_all_have():
+    rows = [
+        {"setting": name, "method": method, "seed": seed, "metric": "doubt", "value": value}
+        for name in (uses.USUAL[0], *uses.OTHERS)
+        for method in uses.DOUBTING
+        for seed, value in enumerate((0.1, 0.3, 0.9))
+        if seed < 2 or name != "2 annotations"
+    ]
+    heads, cells = network_tables.growth_table(pl.DataFrame(rows), "doubt")
+    assert heads[:2] == ["learned by (2 seeds)", "150 items"]
+    assert cells[0] == ["five CE", *["0.200 ± 0.141"] * 10]
 
 
 def test_the_document_shows_the_rows():

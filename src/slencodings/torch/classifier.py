@@ -60,8 +60,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     smoothing : the doubt left about everybody; labels get it where the objective is a KL
     normalize : divide the KL by the concentration of the target, so that rows count the same;
         else those that much is known about count more, as the paper prints it
-    prior_weight : W, of the Dirichlet distributions; 2 where none is said, and for a KL of more
-        than 10 labels a fifth of them, as in `kl_loss`
+    prior_weight : W, of the Dirichlet distributions; 2 where none is said, and for a KL a quarter
+        more for each label beyond ten, as in `kl_loss`
     schedule : of the learning rate of AdamW: "cosine" or "constant"
     validation : share of rows held out, to stop after `patience` epochs without a lower loss and
         keep the best weights; 0 trains on all rows to the end. Of annotations it is the log-loss

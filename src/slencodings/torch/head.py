@@ -53,7 +53,7 @@ class OpinionHead(nn.Module):
             )
         self.linear = nn.Linear(in_features, n_labels + 1)
         self.floor = floor
-        self.register_buffer("base_rate", torch.as_tensor(a, dtype=torch.get_default_dtype()))
+        self.register_buffer("base_rate", torch.tensor(a, dtype=torch.get_default_dtype()))
 
     def forward(self, features: Tensor) -> Opinion:
         """Opinions (...) of features (..., in_features)."""

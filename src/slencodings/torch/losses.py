@@ -70,7 +70,7 @@ def kl_loss(
     Parameters
     ----------
     predicted, target : opinions of the same shape; targets need doubt, u > 0: `smooth` them
-    prior_weight : W; where none is said 2, and a fifth of the labels if that is more. A label
+    prior_weight : W; where none is said 2, and a quarter more for each label beyond ten. A label
         that nobody named has W / K counts, and with next to none of them gradients have no bound
     normalize : divide by A, as Prior Networks do. Then items count alike and gradients are of the
         size of cross-entropy's, whose limit the reverse KL is where doubt vanishes; else an item
@@ -82,7 +82,8 @@ def kl_loss(
     _check_same("target.belief", target.belief, predicted.belief)
     _check_same("target.uncertainty", target.uncertainty, predicted.uncertainty)
     wide = dtype or _widest(predicted.belief)
-    W = max(2.0, predicted.belief.shape[-1] / 5) if prior_weight is None else prior_weight
+    many = max(predicted.belief.shape[-1] - 10, 0)
+    W = 2 + many / 4 if prior_weight is None else prior_weight
     q, p = (_concentration(o, W, wide) for o in (predicted, target))
     _check_target(target, p)
     loss = _kl(q, p) if direction == "reverse" else _kl(p, q)
