@@ -25,7 +25,8 @@ from slencodings.choices import (
     Value,
     check_word,
 )
-from slencodings.tables import learned, sums
+from slencodings.opinion import USUAL_WEIGHT
+from slencodings.tables import learned, long, sums
 from slencodings.tables.checks import Flaw, refuse_flaws
 from slencodings.tables.columns import Number, identifier, number
 from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table
@@ -35,9 +36,6 @@ from slencodings.tables.weights import LIKELIHOOD, WORTH
 
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
-
-# W of opinions unless it is said or learned.
-USUAL_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
@@ -235,8 +233,10 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
     form = fusing.form or "wide"
     _check_form(rows, fusing.operator, form)
     plan = _plan(rows, fusing)
-    room = learned if plan.through_truth(form) else sums
-    make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
+    if plan.through_truth(form):
+        make = {"wide": learned.wide, "long": learned.long, "evidence": learned.pseudo_counts}
+    else:
+        make = {"wide": sums.wide, "long": long.long, "evidence": long.pseudo_counts}
     return make[form](rows, plan), {
         "operator": plan.operator,
         "smoothing": plan.smoothing,
@@ -288,7 +288,7 @@ def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
     Sums of different annotations are merged by adding them up; `fuse_rows` fuses them.
     """
     plan = _plan(rows, fusing)
-    room = learned if plan.through_truth("evidence") else sums
+    room = learned if plan.through_truth("evidence") else long
     return room.evidence(rows, plan), plan.smoothing
 
 

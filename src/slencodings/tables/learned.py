@@ -29,6 +29,14 @@ from slencodings.tables.engines import (
     fold,
     probability,
 )
+from slencodings.tables.long import (
+    base_rates,
+    long_beliefs,
+    long_values,
+    only_named,
+    stack,
+    stacked_by_label,
+)
 from slencodings.tables.rows import Rows
 from slencodings.tables.sums import (
     BELIEF,
@@ -36,13 +44,7 @@ from slencodings.tables.sums import (
     COUNT,
     TOTAL,
     Plan,
-    base_rates,
     belief,
-    long_beliefs,
-    long_values,
-    only_named,
-    stack,
-    stacked_by_label,
     sum_by_item,
     wide_names,
     wide_values,
@@ -103,7 +105,7 @@ def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
 
 
 def evidence(rows: Rows, plan: Plan) -> Frame:
-    """WORTH, COUNT and LIKELIHOOD by item and label, as `sums.evidence` has the first two.
+    """WORTH, COUNT and LIKELIHOOD by item and label, as `long.evidence` has the first two.
 
     LIKELIHOOD is that of all annotations of the item if the label is true, so every label of an
     item that has an annotation has a row.

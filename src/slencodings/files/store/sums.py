@@ -11,8 +11,8 @@ import narwhals as nw
 from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.files.locate import Connection, Relation
+from slencodings.opinion import USUAL_WEIGHT
 from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, Frame
-from slencodings.tables.fuse import USUAL_WEIGHT
 from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import LIKELIHOOD, WORTH
