@@ -17,6 +17,7 @@ from slencodings.choices import (
     CsvStyle,
     Engine,
     FileForm,
+    Form,
     Missing,
     Operator,
     TableFormat,
@@ -212,7 +213,7 @@ def check(typed: Typed) -> None:
         return
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
-        "--form": typed.form if typed.form in ("lists", "weights") else None,
+        "--form": typed.form if typed.form not in (None, *get_args(Form)) else None,
         "--format": None if reading.format in get_args(TableFormat) else reading.format,
     }
     alone |= _given(reading, "question encoding sheet")

@@ -48,6 +48,7 @@ def describe_items(
     without: Without,
     todo: Todo,
     chosen: Chosen,
+    *,
     columns: ItemColumns,
     seed: int,
 ) -> Items:
@@ -64,8 +65,6 @@ def describe_items(
     rows = _rows(a, weighed, todo, chosen, columns, annotations_of)
     everybody = shown(a.annotators.tolist(), NAME_LETTERS)
     return {
-        "total": len(a.items),
-        "drawn": chosen.drawn,
         "listed": _listed(len(a.items), len(rows), chosen.drawn, seed),
         "text": columns.text[0] if columns.text else None,
         "fields": list(columns.fields),
