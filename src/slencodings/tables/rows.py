@@ -137,10 +137,18 @@ def read_rows(
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
-    frame, item = _once_each(frame, answers.names, reading), str(reading.item)
-    rows = Rows(frame, labels, item, counts, answers.soft, bool(priors), give_back, crowd)
-    all_reliable = reading.reliability is None and in_database
-    return rows._replace(averaged=reading.duplicates == "average", all_reliable=all_reliable)
+    return Rows(
+        frame=_once_each(frame, answers.names, reading),
+        labels=labels,
+        item=str(reading.item),
+        counts=counts,
+        soft=answers.soft,
+        priors=bool(priors),
+        give_back=give_back,
+        crowd=crowd,
+        averaged=reading.duplicates == "average",
+        all_reliable=reading.reliability is None and in_database,
+    )
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:

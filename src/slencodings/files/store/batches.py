@@ -105,10 +105,16 @@ def with_batch(
             fixed=store.fixed or given,
             batches=[*store.batches, batch],
         )
-    fixed = given or rows.soft or rows.crowd is not None
-    crowd = None if rows.crowd is None else crowd_to_dict(rows.crowd)
-    item = batch["columns"]["item"]
-    return Store(item, smoothing, scale, labels, fixed, crowd, [batch], by_annotator)
+    return Store(
+        item=batch["columns"]["item"],
+        smoothing=smoothing,
+        confidence_scale=scale,
+        labels=labels,
+        fixed=given or rows.soft or rows.crowd is not None,
+        crowd=None if rows.crowd is None else crowd_to_dict(rows.crowd),
+        batches=[batch],
+        by_annotator=by_annotator,
+    )
 
 
 def known_labels(
