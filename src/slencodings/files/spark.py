@@ -79,11 +79,17 @@ def encode_files(
             spark, files, format, reading, learned=weighing.how != "stated", say=say
         )
         table, plain = without_dots(table, found)
-        name, about = some(sources, str), {"source": sources, "files": len(files)}
-        names: Any = {"name": name, "source": about, "named": found}
         later = _Later(table)
         rows, frame, describe = fuse_in_place(
-            table, plain, fusing, weighing, **names, check=later.check, say=say
+            table,
+            plain,
+            fusing,
+            weighing,
+            name=some(sources, str),
+            source={"source": sources, "files": len(files)},
+            named=found,
+            check=later.check,
+            say=say,
         )
 
         def checked() -> About:

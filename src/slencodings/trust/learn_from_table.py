@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, cast
 
@@ -117,11 +118,11 @@ def _sampled(
     if annotator is not None:
         of_each = min(_ITEMS_OF_EACH, math.ceil(SAMPLED / max(int(found["people"][0]), 1)))
     say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
-    how: Any = {"item": item, "annotator": annotator, "per_annotator": of_each, "seed": seed}
     if frame.implementation.is_duckdb():
-        sample = sample_by_hash(table, size=SAMPLED, **how)
+        take = partial(sample_by_hash, table, size=SAMPLED)
     else:
-        sample = _collected(sample_items(table, share=SAMPLED / rows, **how))
+        take = partial(sample_items, table, share=SAMPLED / rows)
+    sample = _collected(take(item=item, annotator=annotator, per_annotator=of_each, seed=seed))
     if not small(open_table(sample)[0].select(nw.len().alias("rows")))["rows"][0]:
         # No item is shared, and how common labels are is all there is to see.
         sample = _collected(sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed))
