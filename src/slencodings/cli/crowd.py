@@ -12,7 +12,7 @@ from slencodings.cli.command import prices
 from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Crowd
+    from slencodings.files.crowd import ReadCrowd
     from slencodings.files.write import Row
     from slencodings.kinds.pairs import Pairs
     from slencodings.triage.status import Limits
@@ -97,10 +97,15 @@ def reliability(
         read.progress("estimating", done, total, "")
 
     if pairwise is not None:
-        others = {"--scored": scored, "--time": time, "--all": all, "--sort": sort != "verdict"}
-        judges = describe_judges(read.pairs(pairwise, others), rng=seed or 0, progress=tell)
-        told: Row = {"notes": judges.notes, "seed": seed or 0}
-        return Found(judges.to_rows(), told, lambda: echo(str(judges)))
+        not_of_pairs = {
+            "--scored": scored,
+            "--time": time,
+            "--all": all,
+            "--sort": sort != "verdict",
+        }
+        judges = describe_judges(read.pairs(pairwise, not_of_pairs), rng=seed or 0, progress=tell)
+        about: Row = {"notes": judges.notes, "seed": seed or 0}
+        return Found(judges.to_rows(), about, lambda: echo(str(judges)))
     crowd = read.crowd(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
     usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
@@ -119,7 +124,7 @@ def reliability(
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
 
 
-def _weigh(read: Read, crowd: Crowd, seed: int | None) -> Weighed:
+def _weigh(read: Read, crowd: ReadCrowd, seed: int | None) -> Weighed:
     """What the annotations of a crowd are worth: by their reliability, or learned."""
     from slencodings.trust import weigh
 
@@ -321,7 +326,7 @@ def _page_of_pairs(page: _Page, pairs: Pairs) -> Callable[[], str]:
 
 
 def _page_of_crowd(
-    page: _Page, crowd: Crowd, text: str | None, show: list[str]
+    page: _Page, crowd: ReadCrowd, text: str | None, show: list[str]
 ) -> Callable[[], str]:
     """What draws a page of items, with the fields of each that are to be seen."""
     from slencodings.report import render, summarise

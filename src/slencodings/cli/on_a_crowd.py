@@ -13,7 +13,7 @@ from slencodings.cli.command import as_command, parameters, words
 from slencodings.progress import Progress, Say, printable
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Crowd
+    from slencodings.files.crowd import ReadCrowd
     from slencodings.files.write import Row
     from slencodings.kinds.pairs import Pairs
     from slencodings.tables.roles import Reading
@@ -31,14 +31,14 @@ class Read(NamedTuple):
     """What reads the crowd, as `read_crowd` does, and what to tell people."""
 
     source: list[str]
-    crowd: Callable[..., Crowd]
+    crowd: Callable[..., ReadCrowd]
     comparisons: Callable[[list[str]], Pairs]
     say: Say
     progress: Progress
 
-    def pairs(self, columns: str, others: Mapping[str, object]) -> Pairs:
-        """What a file of comparisons tells; `others` are options that make no sense of pairs."""
-        for option, value in others.items():
+    def pairs(self, columns: str, refused: Mapping[str, object]) -> Pairs:
+        """What a file of comparisons tells; `refused` are options that make no sense of pairs."""
+        for option, value in refused.items():
             if value:
                 raise typer.BadParameter(
                     "it is not for `--pairwise`. Leave one of them out.", param_hint=option

@@ -16,7 +16,7 @@ from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.learner import Learner, Method, Target
 from slencodings.evaluation.measure import as_truth, measure, measure_gold
 from slencodings.evaluation.methods import left_out, methods_for, pooled
-from slencodings.evaluation.part import drawn, whole
+from slencodings.evaluation.part import all_of, drawn
 from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
@@ -113,7 +113,7 @@ def compare(
     check_count("max_annotations", max_annotations)
     rng = np.random.default_rng(seed)
     a, notes = first_of_each(annotations, reliability)
-    part = whole(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
+    part = all_of(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
     if len(a.item) > max_annotations:
         part, note = drawn(part, max_annotations, rng)
         notes.append(note)
@@ -124,12 +124,9 @@ def compare(
     fold = _deal(a, folds, rng, asked)
     mask = None if scored is None else scored_annotators(a, scored)
     everything = HeldOut(a, halves(a, rng), mask)
-    done, n_folds = count(), int(fold.max()) + 1
+    n_folds = int(fold.max()) + 1
     total = (n_folds + 1) * len(plan.fitted) + len(pairs(n_folds)) * len(plan.pooled)
-
-    def tell(name: str) -> None:
-        progress(next(done), total, name)
-
+    tell = counting(progress, total)
     chosen = choose_by_fold(plan.pooled, everything, fold, tell)
     yes = None if of is None else np.full((len(plan.rows), len(a.item)), np.nan)
     sums = _sums(plan, chosen, everything, fold, tell, yes)
@@ -151,6 +148,12 @@ def compare(
         seed=seed,
     )
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
+
+
+def counting(progress: Callable[[int, int, str], None], total: int) -> Callable[[str], None]:
+    """What tells that the next fit of so many begins, of which method."""
+    done = count()
+    return lambda name: progress(next(done), total, name)
 
 
 def _notes_on(targets: Mapping[str, Target]) -> list[str]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from slencodings import metrics
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import base_rate_of, sums_by
-from slencodings.evaluation.held_out import Comparison, chosen_names
+from slencodings.evaluation.held_out import Comparison, chosen_names, counting
 from slencodings.evaluation.measure import Resampled, measure, resample_groups
 from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import SCORES
@@ -82,11 +81,7 @@ def compare_pairs(
         )
     rng = np.random.default_rng(seed)
     deals = _deals(pairs, folds, rng)
-    total, done = len(names) * (1 + folds * len(deals)), count()
-
-    def tell(name: str) -> None:
-        progress(next(done), total, name)
-
+    tell = counting(progress, len(names) * (1 + folds * len(deals)))
     targets: dict[str, Target] = {}
     seconds: list[float] = []
     for name in names:

@@ -109,7 +109,7 @@ class Counts(NamedTuple):
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), by their habits on other items."""
         if len(train.labels) > MOST_LABELS:
-            return learn_one_habit(self.predict(train), train).said(
+            return learn_one_habit(self.predict(train), train).predict(
                 self.predict(test), test.annotator
             )
         seen, asked = (Pointed.of(*self._parts(a), self.base_rate) for a in (train, test))
@@ -309,7 +309,7 @@ def _normal_chances(mean: Floats, variance: Floats, K: int) -> Floats:
 def habits_of(predicted: Floats, a: Annotations) -> Callable[[Floats], Floats]:
     """From the label that others point to, (R, K), to what people say then."""
     if len(a.labels) > MOST_LABELS:
-        return learn_one_habit(predicted, a).said
+        return learn_one_habit(predicted, a).predict
     habits = crowd_habits(predicted, a)
     return lambda pointed: pointed @ habits
 

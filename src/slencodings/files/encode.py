@@ -119,27 +119,23 @@ def encode_file(
         found, reading = read_tool(found, reading, folder, say)
         if found.store or into is not None or partition_by:
             _check_order(sort)
-        output = Output(_path_here(target, folder), writer, partition_by, sort)
+        path, elsewhere = None if target is None else Path(target), None
+        if target == "-" or ADDRESS.match(target or ""):
+            # Written here first: standard output would show half of what then fails.
+            path, elsewhere = folder / "output" / Path(str(target)).name, target
+            path.parent.mkdir()
+        output = Output(path, writer, partition_by, sort)
 
         def work(step: Step) -> About:
-            job = Job(
-                connection=connection,
-                source=found,
-                reading=reading,
-                fusing=fusing,
-                output=output,
-                step=step,
-                say=say,
-                also=also,
-            )
+            job = Job(connection, found, reading, fusing, output, step=step, say=say, also=also)
             if into is not None:
                 return add_to_store(job, Path(into), again, by_annotator)
             return _fuse_copy(job, folder) if found.store else _fuse(job, save_crowd)
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
-        if output.path is not None:
-            _hand_over(output.path, str(target))
+        if path is not None and elsewhere is not None:
+            _hand_over(path, elsewhere)
     if target is not None:
         tell_written(target, about, say)
     if save_crowd is not None:
@@ -147,25 +143,8 @@ def encode_file(
     return about
 
 
-def _path_here(target: str | None, folder: Path) -> Path | None:
-    """Where opinions are written: what goes elsewhere is first written into this folder.
-
-    Standard output would else show half of what then fails.
-    """
-    if target is None or not _is_elsewhere(target):
-        return None if target is None else Path(target)
-    (folder / "output").mkdir()
-    return folder / "output" / Path(target).name
-
-
-def _is_elsewhere(target: str) -> bool:
-    return target == "-" or ADDRESS.match(target) is not None
-
-
 def _hand_over(new: Path, target: str) -> None:
-    """Bring what was written to where it is to be, if it is not there."""
-    if not _is_elsewhere(target):
-        return
+    """Bring what was written to where it is to be."""
     if target != "-":
         upload(sorted(new.parent.iterdir(), key=lambda file: file == new), target)
         return
@@ -184,13 +163,8 @@ def _fuse_copy(job: Job, folder: Path) -> About:
 
 def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
-    weighing = choose_weighing(job.reading, job.fusing, job.say)
-    if save_crowd is not None and not weighing.learns:
-        raise ValueError(
-            f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
-            "Leave one of them out."
-        )
-    source, (rows, reading, opinions, about) = job.source, _opinions(job, weighing)
+    source = job.source
+    weighing, rows, reading, opinions, about = _opinions(job, keep=save_crowd is not None)
     note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
@@ -212,16 +186,23 @@ def _fuse(job: Job, save_crowd: str | None) -> About:
 
 
 class _Fused(NamedTuple):
-    """The rows that were fused, how they were read, their opinions, and how those were made."""
+    """How rows were weighed, these, how they were read, their opinions, and how those were made."""
 
+    weighing: Weighing
     rows: Rows
     reading: Reading
     opinions: Relation
     about: About
 
 
-def _opinions(job: Job, weighing: Weighing) -> _Fused:
-    """Read, check and fuse: files that are large and plain in one pass."""
+def _opinions(job: Job, *, keep: bool) -> _Fused:
+    """Read, check and fuse, large and plain files in one pass; the crowd may be there to `keep`."""
+    large, weighing = _are_large(job.source), choose_weighing(job.reading, job.fusing, job.say)
+    if keep and not weighing.learns:
+        raise ValueError(
+            f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
+            "Leave one of them out."
+        )
     chosen = choose(
         job.connection,
         job.source,
@@ -230,9 +211,9 @@ def _opinions(job: Job, weighing: Weighing) -> _Fused:
         say=job.say,
         step=job.step,
     )
-    if _are_large(job.source) and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
+    if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
         rows, opinions, about = fused
-        return _Fused(rows, chosen.reading, opinions, about)
+        return _Fused(weighing, rows, chosen.reading, opinions, about)
     crowd, reading = read_chosen(job.connection, chosen, job.say)
     given = read_job(job, weighing, crowd, reading)
     if job.also is None:
@@ -240,7 +221,7 @@ def _opinions(job: Job, weighing: Weighing) -> _Fused:
     else:
         opinions, about = _lay_out_known(job, given, job.also)
     opinions = carry(opinions, given.crowd, given.reading, job.say)
-    return _Fused(given.rows, given.reading, opinions, about)
+    return _Fused(weighing, given.rows, given.reading, opinions, about)
 
 
 def _are_large(source: Source) -> bool:

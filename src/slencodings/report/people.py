@@ -15,7 +15,7 @@ from slencodings.annotators import describe_annotators
 from slencodings.annotators.intervals import interval
 from slencodings.annotators.verdicts import Verdict
 from slencodings.choices import WeightsFrom
-from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
+from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown, which_are_listed
 from slencodings.report.summary import KindTable, OwnConfusion, Pairs, Part, People, Person
 from slencodings.report.todo import Chosen
 from slencodings.report.without import Without, likeliest
@@ -77,7 +77,12 @@ def describe_people(
     rows = _people_listed(roster.to_rows(), places, texts, known, weighed.source)
     return {
         "why_not": NOT_SHARED if not len(judged.item) else None,
-        "listed": _listed(M, len(rows)),
+        "listed": which_are_listed(
+            M,
+            len(rows),
+            "annotator",
+            f"The {len(rows):,} busiest of {M:,} annotators are listed; sle reliability lists all.",
+        ),
         "source": weighed.source,
         "rows": rows,
         "pairs": pair_agreement(judged, M, len(a.labels), texts),
@@ -189,16 +194,6 @@ def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs
         ],
         "shared": [[int(shared[i, j]) for j in B] for i in B],
     }
-
-
-def _listed(total: int, listed: int) -> str:
-    if listed == total:
-        return (
-            "The only annotator is listed."
-            if total == 1
-            else f"All {total:,} annotators are listed."
-        )
-    return f"The {listed:,} busiest of {total:,} annotators are listed; sle reliability lists all."
 
 
 def _round(x: Any) -> Any:

@@ -27,7 +27,7 @@ from slencodings.choices import (
 )
 from slencodings.opinion import USUAL_WEIGHT
 from slencodings.tables import learned, long, sums
-from slencodings.tables.checks import Flaw, refuse_flaws
+from slencodings.tables.checks import Problem, refuse_problems
 from slencodings.tables.columns import Number, identifier, number
 from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table
 from slencodings.tables.rows import Reading, Rows, read_rows
@@ -202,7 +202,7 @@ def fuse_evidence(
         *(number(schema, Number(n, c, n, 0.0, math.inf, "")) for n, c in amounts.items()),
     )
     added = [(name, column) for name, column in amounts.items() if column != LIKELIHOOD]
-    refuse_flaws(frame, [_no_amount(name, column) for name, column in added], LABEL)
+    refuse_problems(frame, [_no_amount(name, column) for name, column in added], LABEL)
     frame = frame.with_columns(nw.col(WORTH) / W)
     fusing = Fusing(
         smoothing=0.0 if crowd is None else None,
@@ -217,9 +217,9 @@ def fuse_evidence(
     return give_back(frame, about)
 
 
-def _no_amount(name: str, column: str) -> Flaw:
+def _no_amount(name: str, column: str) -> Problem:
     x = nw.col(column)
-    return Flaw(
+    return Problem(
         x.is_null() | (x < 0) | (x == math.inf),
         f"`{name}` must be finite and not negative",
         "are not",

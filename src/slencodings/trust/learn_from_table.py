@@ -46,7 +46,7 @@ _P, _A = 2**31 - 1, 1_181_783_497
 # Rows that may be in a sample are kept in memory if they are at most so many times those that are.
 _FEW = 4
 # Types whose numbers are all those of a BIGINT.
-_WHOLE = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
+_INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 
 
 def learn_from_table(
@@ -233,8 +233,8 @@ def sample_by_hash(
     fewest = _fewest_by_one(frame) if annotator is not None and per_annotator else None
     several = "count(*)" if annotator is None else f"count(DISTINCT {ANNOTATOR})"
     # To make text of whole numbers takes four times as long as to hash them.
-    whole = isinstance(frame.collect_schema()[ITEM], _WHOLE)
-    plain = "BIGINT" if whole else "VARCHAR"
+    is_integer = isinstance(frame.collect_schema()[ITEM], _INTEGERS)
+    plain = "BIGINT" if is_integer else "VARCHAR"
     lot = f"hash(CAST({ITEM} AS {plain}), {seed}) / {2.0**64:.1f}"
     share = size / max(rows, 1)
     while True:
@@ -269,11 +269,11 @@ def _fewest_by_one(frame: Frame) -> int | None:
 def _shared_items(frame: Frame) -> Frame:
     """The items that several annotators share, with how many the least busy of these has."""
     # Who said something twice about an item has one of it.
-    said = distinct(frame.select(ITEM, ANNOTATOR))
-    several = said.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
-    said = said.join(several.select(ITEM), on=ITEM, how="semi")
-    counts = said.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
-    return said.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
+    pairs = distinct(frame.select(ITEM, ANNOTATOR))
+    several = pairs.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
+    pairs = pairs.join(several.select(ITEM), on=ITEM, how="semi")
+    counts = pairs.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
+    return pairs.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
 
 
 def _lot(place: nw.Expr, seed: int) -> nw.Expr:
@@ -288,7 +288,7 @@ def _lot(place: nw.Expr, seed: int) -> nw.Expr:
 def _check_sizes(share: Any, per_annotator: Any, seed: Any) -> None:
     if not (isinstance(share, Real) and 0 <= float(share) <= 1):
         raise ValueError(f"`share` must be a number in [0, 1]; {share!r} came. 0.1 is usual.")
-    whole = {"per_annotator": per_annotator, "seed": seed}
-    for name, value in whole.items():
+    integers = {"per_annotator": per_annotator, "seed": seed}
+    for name, value in integers.items():
         if not isinstance(value, Integral) or value < 0:
             raise ValueError(f"`{name}` must be a whole number of at least 0; {value!r} came.")

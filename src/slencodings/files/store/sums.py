@@ -139,8 +139,8 @@ def _check_types(old: Relation, relation: Relation, name: str) -> None:
 
 
 def _family(type: str) -> str:
-    whole = "INT" in type and type != "INTERVAL"
-    return "number" if whole or type.startswith(("DOUBLE", "FLOAT", "DECIMAL")) else type
+    integer = "INT" in type and type != "INTERVAL"
+    return "number" if integer or type.startswith(("DOUBLE", "FLOAT", "DECIMAL")) else type
 
 
 def as_rows(sums: Relation, store: Store) -> Rows:
