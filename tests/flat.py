@@ -33,7 +33,7 @@ def encode_on_spark(source: Any, target: str, **options: Any) -> dict[str, Any]:
     return spark.encode_files(source, target, reading, fusing, **rest)
 
 
-def read_crowd(source: Any, **options: Any) -> crowd.Crowd:
+def read_crowd(source: Any, **options: Any) -> crowd.ReadCrowd:
     reading, _, rest = values(options)
     return crowd.read_crowd(source, reading, **rest)
 

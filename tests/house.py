@@ -52,7 +52,7 @@ HOUSE = [
             "crowds",
             "trust/",
             "what annotations are worth, learned from the crowd",
-            "aggregate annotations opinion tables",
+            "aggregate annotations choices opinion tables",
         ),
         (
             "crowds",
@@ -102,8 +102,8 @@ HOUSE = [
             "people",
             "report/",
             "a crowd as one page to look at",
-            "aggregate annotations annotators evaluation files kinds metrics opinion panel triage "
-            "trust",
+            "aggregate annotations annotators choices evaluation files kinds metrics opinion panel "
+            "triage trust",
         ),
         (
             "people",

@@ -11,7 +11,7 @@ from strategies import present
 
 from slencodings.evaluation import compare, methods
 from slencodings.evaluation.measure import as_truth
-from slencodings.evaluation.part import drawn, whole
+from slencodings.evaluation.part import all_of, drawn
 
 
 def test_of_many_annotations_about_so_many_are_compared_on():
@@ -35,7 +35,7 @@ def test_items_that_only_teach_or_have_a_known_truth_are_not_scored_for_votes():
     a = large_crowd(np.random.default_rng(1), rare=40)
     gold = np.full(len(a.items), -1)
     gold[1900:] = np.argmax(a.sums()[1900:], axis=1)
-    everything = whole(a, as_truth(a, gold), None)
+    everything = all_of(a, as_truth(a, gold), None)
     part, _ = drawn(everything, 600, np.random.default_rng(2))
     b = part.annotations
     assert np.all(np.bincount(b.annotator, minlength=50)[10:] == 1)  # Who is rare is there.
@@ -48,7 +48,7 @@ def test_items_that_only_teach_or_have_a_known_truth_are_not_scored_for_votes():
 
 def test_of_many_gold_items_about_so_many_are_asked_for_their_truth():
     a = large_crowd(np.random.default_rng(1))
-    everything = whole(a, as_truth(a, np.argmax(a.sums(), axis=1)), None)
+    everything = all_of(a, as_truth(a, np.argmax(a.sums(), axis=1)), None)
     part, _ = drawn(everything, 600, np.random.default_rng(2))
     known = ~np.isnan(present(part.truth)).any(axis=1)
     assert 150 < known.sum() < 250
@@ -58,7 +58,7 @@ def test_of_many_gold_items_about_so_many_are_asked_for_their_truth():
 @pytest.mark.parametrize("seed", range(10))
 def test_gold_items_with_no_more_annotations_than_asked_for_are_all_there(seed):
     a = make([0, 1, 1, 2, 2], [0, 0, 1, 0, 1], [0, 1, 1, 0, 1], K=2)
-    everything = whole(a, as_truth(a, np.asarray([0, -1, -1])), None)
+    everything = all_of(a, as_truth(a, np.asarray([0, -1, -1])), None)
     part, _ = drawn(everything, 1, np.random.default_rng(seed))
     known = ~np.isnan(present(part.truth)).any(axis=1)
     assert part.annotations.items[known].tolist() == [0]
@@ -67,7 +67,7 @@ def test_gold_items_with_no_more_annotations_than_asked_for_are_all_there(seed):
 def test_questions_about_one_item_are_drawn_together():
     a = large_crowd(np.random.default_rng(1))
     sets = np.repeat(np.arange(500), 4)
-    part, _ = drawn(whole(a, None, sets), 600, np.random.default_rng(2))
+    part, _ = drawn(all_of(a, None, sets), 600, np.random.default_rng(2))
     scored = np.unique(present(part.sets)[part.scored], return_counts=True)[1]
     assert 30 < len(scored) < 75
     assert np.all(scored == 4)

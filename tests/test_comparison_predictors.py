@@ -284,9 +284,9 @@ def test_one_habit_maximises_how_likely_votes_are(soft: bool) -> None:
         expected = highest(a.annotator == m, float(found.follows[-1]), 10.0)
         assert found.follows[m] == pytest.approx(expected, abs=5e-3)
     c = found.follows[a.annotator][:, None]
-    said = found.said(P, a.annotator)
+    said = found.predict(P, a.annotator)
     np.testing.assert_allclose(said, c * P + (1 - c) * found.base_rate, rtol=1e-12)
-    np.testing.assert_allclose(found.said(P).sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(found.predict(P).sum(axis=1), 1, rtol=1e-12)
 
 
 def test_of_too_many_labels_one_habit_is_learned_of_each_annotator() -> None:
@@ -296,6 +296,6 @@ def test_of_too_many_labels_one_habit_is_learned_of_each_annotator() -> None:
     held_out = HeldOut(many, halves(many, np.random.default_rng(0)))
     found, P = predict(fit, many, held_out), fit.reader.predict(many)
     habit = learn_one_habit(P, many)
-    np.testing.assert_array_equal(found.votes, habit.said(P))
-    np.testing.assert_array_equal(found.own, habit.said(P, many.annotator))
+    np.testing.assert_array_equal(found.votes, habit.predict(P))
+    np.testing.assert_array_equal(found.own, habit.predict(P, many.annotator))
     assert np.all(found.votes > 0)  # No vote is impossible.

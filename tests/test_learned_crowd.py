@@ -290,7 +290,8 @@ def test_what_the_others_say_is_what_is_said_without_the_annotation(soft):
     rng = np.random.default_rng(5)
     annotations = crowd(rng, R=120, soft=soft)
     learned = learn_crowd(annotations)
-    told, truth = learned.predict(annotations), learned.predict_truth(annotations)
+    told = learned.predict(annotations)
+    truth = learned.truth_of(learned.evidence_of_others(annotations)).probability
     own = learned.predict_own(annotations)
     for q in range(0, 120, 17):
         rest = annotations.rows(np.arange(120) != q)

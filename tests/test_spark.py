@@ -623,7 +623,7 @@ def test_rows_are_sent_once_and_checked_on_their_way(
         how["weigh"] = str(kept)
     if weigh != "learned":  # To learn, what was collected is checked.
         for place in ("tables.checks", "files.spark"):
-            monkeypatch.delattr(f"slencodings.{place}.refuse_flaws")
+            monkeypatch.delattr(f"slencodings.{place}.refuse_problems")
     before = finished_stages(spark)
     about = encode(source, tmp_path / "out.parquet", **how)
     new = [stage for i, stage in finished_stages(spark).items() if i not in before]

@@ -37,7 +37,7 @@ from strategies import assert_close, one_in
 
 from slencodings import Opinion, aggregate, alpha, from_table, fuse_table
 from slencodings.confidence import Calibration
-from slencodings.tables import sums
+from slencodings.tables import long as long_form
 
 HARD: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
@@ -108,8 +108,8 @@ def test_duckdb_gives_the_same_long_form_of_labels_too_many_to_stack(
     engine, columns = ENGINES["duckdb"], hard_crowd()
     how = {"operator": operator, "smoothing": smoothing}
     expected = expect(columns, **how)
-    for most in (sums.MOST_STACKED, 0):
-        monkeypatch.setattr(sums, "MOST_STACKED", most)
+    for most in (long_form.MOST_STACKED, 0):
+        monkeypatch.setattr(long_form, "MOST_STACKED", most)
         result = fuse_table(engine(columns), **HARD, **NUMBERS, **how, form="long")
         assert_long(engine, result, expected)
 

@@ -188,30 +188,19 @@ class Annotations:
         votes[np.arange(len(weight)), self.y] = leave_one_out(weight, cells)
         return votes
 
-    def fuse(
-        self,
-        weight: Floats,
-        base_rate: Floats,
-        *,
-        meaning: Floats | None = None,
-        prior: Floats | float = 1.0,
-    ) -> Opinion:
+    def fuse(self, weight: Floats, base_rate: Floats, *, prior: Floats | float = 1.0) -> Opinion:
         """One opinion for every item, (N,): fusing adds.
 
-        b_i = sum_q w_q y_q C / T,   u_i = s_i / T,   T = sum_q w_q + s_i
+        b_i = sum_q w_q y_q / T,   u_i = s_i / T,   T = sum_q w_q + s_i
 
         Parameters
         ----------
         weight : w (R,), pseudo-counts in the unit in which the prior weighs s
         base_rate : a (K,)
-        meaning : C (K, K), what a vote for a label (row) says about the labels; itself when absent
         prior : s, a number or (N,); where it is 0 the opinion is dogmatic
         """
         evidence = self.sums(weight)
         total = np.sum(evidence, axis=1) + prior
-        if meaning is not None:
-            # Rows of C sum to one but for rounding; of the weights alone, equal items stay tied.
-            evidence, total = evidence @ meaning, sums_by(self.item, weight, len(total)) + prior
         a = np.tile(base_rate, (len(total), 1))
         return Opinion(evidence / total[:, None], prior / total, a)
 

@@ -73,6 +73,8 @@ SetDistance: TypeAlias = Literal["masi", "jaccard", "exact"]
 ClassPrior: TypeAlias = Literal["learned", "uniform"]
 # How MACE learns: by variational Bayes or by expectation maximisation.
 Inference: TypeAlias = Literal["vb", "em"]
+# Where the weights of annotations are from: by reliability that came, learned, or all one count.
+WeightsFrom: TypeAlias = Literal["given", "learned", "alike"]
 # Published crowds whose truth is known.
 TruthInference: TypeAlias = Literal["web", "trec", "sentiment", "adult", "fact_eval"]
 

@@ -307,9 +307,9 @@ def _log_product_of_others(xp: ModuleType, log_u: Array, zero: Array, axis: int)
     """log of prod_{j != i} u_j for each source i, where some u may be 0."""
     known = _finite(xp, log_u)
     zeros = xp.astype(zero, known.dtype)
-    others = xp.sum(known, axis=axis, keepdims=True) - known
+    rest = xp.sum(known, axis=axis, keepdims=True) - known
     other_zeros = xp.sum(zeros, axis=axis, keepdims=True) - zeros
-    return xp.where(other_zeros > 0, xp.full_like(known, -float("inf")), others)
+    return xp.where(other_zeros > 0, xp.full_like(known, -float("inf")), rest)
 
 
 def _refuse(xp: ModuleType, bad: Array, message: str) -> None:

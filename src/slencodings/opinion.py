@@ -18,6 +18,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.intp]
 # The array API standard has no type to name yet; a NumPy, PyTorch, JAX or CuPy array is meant.
 Array: TypeAlias = Any
+# W of the Dirichlets that opinions stand for, unless it is said or learned.
+USUAL_WEIGHT = 2.0
 # Its own types are unions with libraries that may be absent, unknown to a type checker.
 _compat: Any = array_api_compat
 

@@ -129,20 +129,22 @@ def bradley_terry(
         losses = {each: _held_out_loss(pairs, fold, *each, sides) for each in tries}
         held_out = min(losses.values())
         tries = [each for each in tries if losses[each] == held_out]
-    at = _fit(pairs, *tries[0], sides)
+    spread, judge_spread = tries[0]
+    at = _fit(pairs, spread, judge_spread, sides)
     score, d, b, t = at.unpack(pairs)
-    variance, of_pair = _variances(pairs, _linked(pairs, score, d, b, t, tries[0][0]), tries[0][0])
+    variance, of_pair = _variances(pairs, _linked(pairs, score, d, b, t, spread), spread)
     x = score[pairs.left] - score[pairs.right]
     return BradleyTerry(
-        score - np.mean(score),
-        np.sqrt(variance),
-        d,
-        b,
-        t,
-        _opinions(x, of_pair, t, prior_weight),
-        *tries[0],
-        held_out,
-        at.converged,
+        score=score - np.mean(score),
+        deviation=np.sqrt(variance),
+        discrimination=d,
+        side=b,
+        log_tie=t,
+        opinion=_opinions(x, of_pair, t, prior_weight),
+        spread=spread,
+        judge_spread=judge_spread,
+        held_out=held_out,
+        converged=at.converged,
     )
 
 

@@ -324,9 +324,18 @@ def _votes_of_block(judged: Judgments, K: int, once: NDArray[np.bool_], items: s
     cell = np.concatenate([cell[keep], wide_cell])
     value = np.concatenate([judged.value[keep], wide_value])
     return VoteBlock(
-        items, judged.item, judged.annotator, once, row, cell_label[cell], value, cell, lone[row],
-        cell_item, cell_label,
-    )  # fmt: skip
+        items=items,
+        item=judged.item,
+        annotator=judged.annotator,
+        once=once,
+        row=row,
+        label=cell_label[cell],
+        value=value,
+        cell=cell,
+        lone=lone[row],
+        cell_item=cell_item,
+        cell_label=cell_label,
+    )
 
 
 class PairBlock(NamedTuple):

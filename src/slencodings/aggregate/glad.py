@@ -90,7 +90,7 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
     offset = log_others * sums_by(choice, w, N * K) - np.log(K)
     unit = np.concatenate([1 / np.sqrt(1 + 0.3 * ballots.by_annotator(w)), np.ones(N)])
     # Memory for a number a vote, kept: to get it anew each time took a third of the time.
-    x, e, right = np.empty((3, len(w)))
+    x, e, sigmoid = np.empty((3, len(w)))
 
     def log_posterior(z: Floats) -> tuple[float, Floats, Floats]:
         a, b = np.split(1 + unit * z, [M])
@@ -102,12 +102,12 @@ def _log_posterior_of(ballots: em.Ballots, gold: Codes) -> tuple[_LogPosterior, 
         np.exp(np.negative(np.abs(x, out=e), out=e), out=e)
         np.add(e, 1, out=e)
         # sigmoid(x) is 1 / (1 + e) where x > 0, else as far below a half as that is above.
-        np.subtract(np.divide(1, e, out=right), 0.5, out=right)
-        np.add(np.copysign(right, x, out=right), 0.5, out=right)
+        np.subtract(np.divide(1, e, out=sigmoid), 0.5, out=sigmoid)
+        np.add(np.copysign(sigmoid, x, out=sigmoid), 0.5, out=sigmoid)
         wrong = -_dot(w, np.log(e, out=e)) - _dot(w, np.maximum(x, 0, out=e))
         # What each vote pulls at its x: how likely it is the true label, less how likely it is
         # right by ability and ease.
-        pull = np.subtract(_take(q.T.ravel(), choice, e), right, out=right)
+        pull = np.subtract(_take(q.T.ravel(), choice, e), sigmoid, out=sigmoid)
         np.multiply(pull, w, out=pull)
         easy = sums_by(item, np.multiply(pull, x, out=x), N)
         able = sums_by(annotator, np.multiply(pull, _take(ease, item, e), out=e), M)

@@ -22,6 +22,10 @@ _STRATEGY_PRIOR = 10.0
 _EM_SMOOTHING = 0.01
 
 
+# Spamming and knowing (M, 2), and strategies (M, K).
+_Start = tuple[Floats, Floats]
+
+
 class _Cast(NamedTuple):
     """The votes by choice and cell (N K, M K), turned, their sums by cell (M, K), and gold (N,)."""
 
@@ -99,25 +103,12 @@ def mace(
     cast = _Cast(*tables, ballots.by_cell(ballots.weight), known)
     del ballots
 
-    def update(knew: Floats, guessed: Floats) -> tuple[Floats, Floats]:
-        counts = np.stack([np.sum(guessed, axis=1), np.sum(knew, axis=1)], axis=1)
-        if method == "vb":
-            return _geometric_mean(counts + prior), _geometric_mean(guessed + _STRATEGY_PRIOR)
-        return _mean(counts + _EM_SMOOTHING / K), _mean(guessed + _EM_SMOOTHING / K)
-
-    def report(at: int, done: int) -> None:
-        if progress is not None:
-            progress(at * n_iter + done, len(starts) * n_iter)
-
-    best, scores = None, list[float]()
-    for at, start in enumerate(starts):
-        on_step = partial(report, at)
-        run = _learn_from_start(cast, start, update, n_iter=n_iter, tol=tol, on_step=on_step)
-        report(at, n_iter)
-        scores.append(run.history[-1])
-        if best is None or run.history[-1] > best.history[-1]:
-            best = run
-    assert best is not None
+    if method == "vb":
+        update = partial(_update_vb, prior)
+    else:
+        update = partial(_update_em, _EM_SMOOTHING / K)
+    learn = partial(_learn_from_start, cast, update=update, n_iter=n_iter, tol=tol)
+    best, scores = _best_of(starts, learn, n_iter, progress)
     return Aggregate(
         best.probability,
         np.clip(best.behaviour[:, 1], 0, 1),
@@ -133,11 +124,46 @@ def mace(
     )
 
 
+def _best_of(
+    starts: list[_Start], learn: Callable[..., _Run], n_iter: int, progress: OnStep | None
+) -> tuple[_Run, list[float]]:
+    """Where the likeliest of all starts led, the first of equals, and how likely each was."""
+
+    def report(at: int, done: int) -> None:
+        if progress is not None:
+            progress(at * n_iter + done, len(starts) * n_iter)
+
+    best, scores = None, list[float]()
+    for at, start in enumerate(starts):
+        run = learn(start, on_step=partial(report, at))
+        report(at, n_iter)
+        scores.append(run.history[-1])
+        if best is None or run.history[-1] > best.history[-1]:
+            best = run
+    assert best is not None
+    return best, scores
+
+
+def _update_vb(prior: Floats, knew: Floats, guessed: Floats) -> _Start:
+    """Behaviour and strategy of what annotators knew and guessed, with their priors."""
+    counts = _by_behaviour(knew, guessed)
+    return _geometric_mean(counts + prior), _geometric_mean(guessed + _STRATEGY_PRIOR)
+
+
+def _update_em(smoothing: float, knew: Floats, guessed: Floats) -> _Start:
+    """The same, with as many pseudo-counts of everything."""
+    return _mean(_by_behaviour(knew, guessed) + smoothing), _mean(guessed + smoothing)
+
+
+def _by_behaviour(knew: Floats, guessed: Floats) -> Floats:
+    return np.stack([np.sum(guessed, axis=1), np.sum(knew, axis=1)], axis=1)
+
+
 def _learn_from_start(
     cast: _Cast,
-    start: tuple[Floats, Floats],
-    update: Callable[[Floats, Floats], tuple[Floats, Floats]],
+    start: _Start,
     *,
+    update: Callable[[Floats, Floats], _Start],
     n_iter: int,
     tol: float,
     on_step: Callable[[int], None],
@@ -175,7 +201,7 @@ def _geometric_mean(counts: Floats) -> Floats:
     return np.exp(digamma(counts) - digamma(np.sum(counts, axis=1, keepdims=True)))
 
 
-def _draw(M: int, K: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _draw(M: int, K: int, rng: np.random.Generator) -> _Start:
     return _mean(1 + 0.5 * rng.random((M, 2))), _mean(1 + 0.5 * rng.random((M, K)))
 
 
@@ -189,7 +215,7 @@ def _check_prior(theta_prior: Any) -> Floats:
     return prior
 
 
-def _check_initial(initial: tuple[Any, Any], M: int, K: int) -> tuple[Floats, Floats]:
+def _check_initial(initial: tuple[Any, Any], M: int, K: int) -> _Start:
     behaviour, strategy = (np.asarray(x, dtype=float) for x in initial)
     if behaviour.shape != (M, 2) or strategy.shape != (M, K):
         raise ValueError(

@@ -10,12 +10,15 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
 from slencodings.choices import Duplicates, Format, Incomplete, Value
 from slencodings.progress import notes
+
+if TYPE_CHECKING:
+    from slencodings.tables.roles import Reading
 
 VALUES = get_args(Value)
 
@@ -72,18 +75,12 @@ def as_command(
     shared["missing"] = shared["missing"].replace(annotation=missing)
     last = parameters(_last)
 
-    def command(**given: Any) -> None:
-        from slencodings.tables.roles import Reading, in_order
-
-        quiet, verbose, _ = (given.pop(p.name) for p in last)
-        typed = {name: given.pop(name) for name in shared}
-        typed["confidence_scale"] = _ends(typed["confidence_scale"], learned=learned)
-        labels, ordered = (words(typed.pop(name)) for name in ("labels", "ordered"))
-        if ordered is not None:
-            labels = in_order(labels, ordered)
-        how = Reading(**typed, labels=labels, ordered=ordered is not None)
+    def command(*, quiet: bool, verbose: bool, help_all: bool, **given: Any) -> None:
+        typed = {name: value for name, value in given.items() if name in shared}
+        own = {name: value for name, value in given.items() if name not in shared}
+        how = _as_reading(**typed, learned=learned)
         with notes(quiet, verbose) as (say, progress):
-            show = run(reading=how, say=say, progress=progress, **given)
+            show = run(reading=how, say=say, progress=progress, **own)
         if show is not None:
             show()
 
@@ -92,6 +89,23 @@ def as_command(
     by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, *last]]
     command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
     return command
+
+
+def _as_reading(
+    *,
+    confidence_scale: str | None,
+    labels: str | None,
+    ordered: str | None,
+    learned: bool,
+    **typed: Any,
+) -> Reading:
+    """What was typed after the options of `reading`."""
+    from slencodings.tables.roles import Reading, in_order
+
+    scale, names, in_words = _ends(confidence_scale, learned=learned), words(labels), words(ordered)
+    if in_words is not None:
+        names = in_order(names, in_words)
+    return Reading(**typed, confidence_scale=scale, labels=names, ordered=in_words is not None)
 
 
 def parameters(verb: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from slencodings.cli.command import prices
 from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Crowd
+    from slencodings.files.crowd import ReadCrowd
     from slencodings.files.write import Row
+    from slencodings.kinds.pairs import Pairs
+    from slencodings.triage.status import Limits
     from slencodings.trust.weighed import Weighed
 
 
@@ -42,21 +45,22 @@ def compare(
     def tell(done: int, total: int, name: str) -> None:
         read.progress("comparing", done, total, "fits")
 
-    settings: Any = {"folds": folds, "bootstrap": bootstrap, "seed": seed or 0, "progress": tell}
     if pairwise is not None:
         pairs = read.pairs(pairwise, {"--gold": gold, "--scored": scored})
-        found = compare_pairs(pairs, methods=methods or None, **settings)
+        score = partial(compare_pairs, pairs)
     else:
         crowd = read.crowd(gold=gold, scored=scored)
-        found = compared(
+        score = partial(
+            compared,
             crowd.annotations,
             gold=crowd.truth,
             scored=crowd.scored,
             sets=crowd.sets,
-            methods=methods or None,
             max_annotations=max_annotations,
-            **settings,
         )
+    found = score(
+        methods=methods or None, folds=folds, bootstrap=bootstrap, seed=seed or 0, progress=tell
+    )
     for note in found.notes:
         read.say("note", note)
 
@@ -93,10 +97,15 @@ def reliability(
         read.progress("estimating", done, total, "")
 
     if pairwise is not None:
-        others = {"--scored": scored, "--time": time, "--all": all, "--sort": sort != "verdict"}
-        judges = describe_judges(read.pairs(pairwise, others), rng=seed or 0, progress=tell)
-        told: Row = {"notes": judges.notes, "seed": seed or 0}
-        return Found(judges.to_rows(), told, lambda: echo(str(judges)))
+        not_of_pairs = {
+            "--scored": scored,
+            "--time": time,
+            "--all": all,
+            "--sort": sort != "verdict",
+        }
+        judges = describe_judges(read.pairs(pairwise, not_of_pairs), rng=seed or 0, progress=tell)
+        about: Row = {"notes": judges.notes, "seed": seed or 0}
+        return Found(judges.to_rows(), about, lambda: echo(str(judges)))
     crowd = read.crowd(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
     usual = ("agreement", "kappa") if crowd.annotations.ordered else ("agreement",)
@@ -115,7 +124,7 @@ def reliability(
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
 
 
-def _weigh(read: Read, crowd: Crowd, seed: int | None) -> Weighed:
+def _weigh(read: Read, crowd: ReadCrowd, seed: int | None) -> Weighed:
     """What the annotations of a crowd are worth: by their reliability, or learned."""
     from slencodings.trust import weigh
 
@@ -200,26 +209,23 @@ def triage(
     """
     from slencodings.triage import triage as sorted_out
     from slencodings.triage import triage_pairs
+    from slencodings.triage.status import Limits
 
-    limits: Any = {
-        "least_votes": least_votes,
-        "least_probability": least_probability,
-        "conflict": conflict,
-    }
     price_of = None if costs is None else prices(costs)
-    settings: Any = {"budget": budget, "capacity": capacity, "costs": price_of, **limits}
+    limits = Limits(least_votes, least_probability, conflict)._asdict()
     if pairwise is not None:
         from slencodings.aggregate import bradley_terry
 
         pairs = read.pairs(pairwise, {"--scored": scored})
-        found = triage_pairs(pairs, found=bradley_terry(pairs, rng=seed or 0), **settings)
+        plan = partial(triage_pairs, pairs, found=bradley_terry(pairs, rng=seed or 0))
     else:
         crowd = read.crowd(scored=scored)
         weighed = _weigh(read, crowd, seed)
         if weighed.source == "alike":
             alike = "no item has two annotations to learn from; each annotation is one count"
             read.say("note", alike)
-        found = sorted_out(crowd.annotations, weighed=weighed, **settings)
+        plan = partial(sorted_out, crowd.annotations, weighed=weighed)
+    found = plan(budget=budget, capacity=capacity, costs=price_of, **limits)
     about: Row = {
         **limits,
         "budget": budget,
@@ -260,8 +266,8 @@ def report(
     It is one file that opens from disk, needs no network and prints well. Without a column of
     reliability, who is right is learned from the crowd. With --pairwise, the order of options.
     """
-    from slencodings.report import render, render_pairs, summarise, summarise_pairs
     from slencodings.report.render import chart_library, check_page, write_page
+    from slencodings.triage.status import Limits
 
     check_page(output, read.source)
     chart_library()
@@ -269,38 +275,76 @@ def report(
     def tell(what: str, done: int, total: int) -> None:
         read.progress(what, done, total, "steps")
 
-    settings: Any = {
-        "least_votes": least_votes,
-        "least_probability": least_probability,
-        "conflict": conflict,
-        "seed": seed or 0,
-        "name": ", ".join("standard input" if name == "-" else name for name in read.source),
-        "made": {"command": shlex.join(["sle", *sys.argv[1:]])},
-        "progress": tell,
-    }
+    page = _Page(
+        limits=Limits(least_votes, least_probability, conflict),
+        seed=seed or 0,
+        name=", ".join("standard input" if name == "-" else name for name in read.source),
+        made={"command": shlex.join(["sle", *sys.argv[1:]])},
+        progress=tell,
+    )
     if pairwise is not None:
         of_crowds = {"--text": text, "--show": show, "--gold": gold, "--time": time}
-        pairs = read.pairs(pairwise, of_crowds | {"--scored": scored})
-        draw = partial(render_pairs, summarise_pairs(pairs, **settings))
+        draw = _page_of_pairs(page, read.pairs(pairwise, of_crowds | {"--scored": scored}))
     else:
-        shown = [*([text] if text else []), *(show or [])]
-        sources = None if scored is None else ()
-        time_of = time or True
-        crowd = read.crowd(gold=gold, show=shown, scored=scored, time=time_of, sources=sources)
-        found = summarise(
-            crowd.annotations,
-            text=(text, crowd.fields[text]) if text else None,
-            fields={name: crowd.fields[name] for name in show or []},
-            gold=crowd.truth,
-            scored=crowd.scored,
-            times=crowd.times,
-            sources=crowd.confidence(),
-            sets=crowd.sets,
-            questions=crowd.questions,
-            **settings,
+        crowd = read.crowd(
+            gold=gold,
+            show=[*([text] if text else []), *(show or [])],
+            scored=scored,
+            time=time or True,
+            sources=None if scored is None else (),
         )
-        draw = partial(render, found)
+        draw = _page_of_crowd(page, crowd, text, show or [])
     read.progress("drawing", 0, None, "")
     written = write_page(draw(), output)
     read.say("wrote", f"{output}: a page of {written}, to open in a browser")
     return Found([], {}, lambda: None)
+
+
+class _Page(NamedTuple):
+    """What all pages have: what is settled, and how they were made."""
+
+    limits: Limits
+    seed: int
+    name: str
+    made: dict[str, str]
+    progress: Callable[[str, int, int], None]
+
+
+def _page_of_pairs(page: _Page, pairs: Pairs) -> Callable[[], str]:
+    """What draws a page of options that were compared."""
+    from slencodings.report import render_pairs, summarise_pairs
+
+    found = summarise_pairs(
+        pairs,
+        **page.limits._asdict(),
+        seed=page.seed,
+        name=page.name,
+        made=page.made,
+        progress=page.progress,
+    )
+    return partial(render_pairs, found)
+
+
+def _page_of_crowd(
+    page: _Page, crowd: ReadCrowd, text: str | None, show: list[str]
+) -> Callable[[], str]:
+    """What draws a page of items, with the fields of each that are to be seen."""
+    from slencodings.report import render, summarise
+
+    found = summarise(
+        crowd.annotations,
+        text=(text, crowd.fields[text]) if text else None,
+        fields={name: crowd.fields[name] for name in show},
+        gold=crowd.truth,
+        scored=crowd.scored,
+        times=crowd.times,
+        sources=crowd.confidence(),
+        sets=crowd.sets,
+        questions=crowd.questions,
+        **page.limits._asdict(),
+        seed=page.seed,
+        name=page.name,
+        made=page.made,
+        progress=page.progress,
+    )
+    return partial(render, found)

@@ -93,12 +93,12 @@ def _verdict(rows: list[Row]) -> str:
         [row for row in rows if (row["method"] == _LEARNED) == wanted] for wanted in (True, False)
     )
     best = min(plain, key=lambda row: row["votes"])
-    told = f"{_LEARNED} {learned['votes']:.3f}, {best['method']} {best['votes']:.3f}"
+    losses = f"{_LEARNED} {learned['votes']:.3f}, {best['method']} {best['votes']:.3f}"
     if learned["best"]:
-        return f"yes, for sure ({told})."
+        return f"yes, for sure ({losses})."
     if best["best"]:
-        return f"no, for sure ({told}): count votes."
-    return f"not told apart ({told}): count votes."
+        return f"no, for sure ({losses}): count votes."
+    return f"not told apart ({losses}): count votes."
 
 
 def _worst_and_best(crowd: DigitsCrowd, learned: Crowd) -> str:

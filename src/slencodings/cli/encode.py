@@ -17,6 +17,7 @@ from slencodings.choices import (
     CsvStyle,
     Engine,
     FileForm,
+    Form,
     Missing,
     Operator,
     TableFormat,
@@ -199,20 +200,20 @@ def check(typed: Typed) -> None:
         _check_output(typed)
     if typed.features is None:
         text = {"--text": typed.feature_text}
-        others = _given(typed, "feature_item") | text | _given(typed, "encoder")
-        _refuse(others, "it is for `--features FILE`.")
+        refused = _given(typed, "feature_item") | text | _given(typed, "encoder")
+        _refuse(refused, "it is for `--features FILE`.")
     if typed.pairwise is None:
         _refuse(_given(typed, "scores"), "it is for `--pairwise LEFT,RIGHT,WINNER`.")
     else:
-        others = _given(typed, "into keep weigh save_crowd smoothing form")
-        others |= _given(reading, "multi") | _given(typed, "partition_by engine")
+        refused = _given(typed, "into keep weigh save_crowd smoothing form")
+        refused |= _given(reading, "multi") | _given(typed, "partition_by engine")
         if reading.labels is not None:
-            others[spelled(reading.named)] = reading.labels
-        _refuse(others | _given(typed, "features sort"), _NOT_FOR.format("--pairwise"))
+            refused[spelled(reading.named)] = reading.labels
+        _refuse(refused | _given(typed, "features sort"), _NOT_FOR.format("--pairwise"))
         return
     # What one machine can do and a cluster or a database cannot.
     alone: dict[str, object] = {
-        "--form": typed.form if typed.form in ("lists", "weights") else None,
+        "--form": typed.form if typed.form not in (None, *get_args(Form)) else None,
         "--format": None if reading.format in get_args(TableFormat) else reading.format,
     }
     alone |= _given(reading, "question encoding sheet")
@@ -227,8 +228,8 @@ def check(typed: Typed) -> None:
     if database:
         _refuse(alone | _given(typed, "engine"), _NOT_FOR.format("a database"))
     if typed.features is not None:
-        others = _given(typed, "into") | _given(reading, "multi") | _given(typed, "partition_by")
-        _refuse(others, _NOT_FOR.format("--features"))
+        refused = _given(typed, "into") | _given(reading, "multi") | _given(typed, "partition_by")
+        _refuse(refused, _NOT_FOR.format("--features"))
     _check_weighing(typed)
 
 

@@ -70,7 +70,7 @@ class Seen(NamedTuple):
 
 
 def features_of(
-    crowd: files.Crowd,
+    crowd: files.ReadCrowd,
     source: str,
     *,
     asked: list[str] | None = None,
@@ -190,7 +190,7 @@ def network_source(
             progress=lambda done, total: progress("networks", done, total, "networks"),
         )
         b[at], u[at], _ = helped.opinion
-        say("network", _told(helped, truth=truth))
+        say("network", _in_words(helped, truth=truth))
         if new:
             what = "the network's opinion" if helped.worth else "vacuous ones"
             say("note", f"{counted(new, 'item')} of {features} without annotations: {what}")
@@ -203,7 +203,7 @@ def network_source(
     return also
 
 
-def _told(helped: Helped, *, truth: bool) -> str:
+def _in_words(helped: Helped, *, truth: bool) -> str:
     """What was made of a network, in words."""
     if not helped.worth:
         return "not used: held-out votes are predicted no better with it"

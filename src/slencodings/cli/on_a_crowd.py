@@ -13,7 +13,7 @@ from slencodings.cli.command import as_command, parameters, words
 from slencodings.progress import Progress, Say, printable
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Crowd
+    from slencodings.files.crowd import ReadCrowd
     from slencodings.files.write import Row
     from slencodings.kinds.pairs import Pairs
     from slencodings.tables.roles import Reading
@@ -31,14 +31,14 @@ class Read(NamedTuple):
     """What reads the crowd, as `read_crowd` does, and what to tell people."""
 
     source: list[str]
-    crowd: Callable[..., Crowd]
+    crowd: Callable[..., ReadCrowd]
     comparisons: Callable[[list[str]], Pairs]
     say: Say
     progress: Progress
 
-    def pairs(self, columns: str, others: Mapping[str, object]) -> Pairs:
-        """What a file of comparisons tells; `others` are options that make no sense of pairs."""
-        for option, value in others.items():
+    def pairs(self, columns: str, refused: Mapping[str, object]) -> Pairs:
+        """What a file of comparisons tells; `refused` are options that make no sense of pairs."""
+        for option, value in refused.items():
             if value:
                 raise typer.BadParameter(
                     "it is not for `--pairwise`. Leave one of them out.", param_hint=option
@@ -62,28 +62,35 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     A verb that has an `output` of its own writes that itself.
     """
     _, *own = parameters(verb)
-    names = {p.name for p in own}
-    names |= {"csv_style"} if "output" in names else set[str]()
-    shared = [p for p in parameters(_options) if p.name not in names]
+    writes_itself = any(p.name == "output" for p in own)
+    written = {"output", "csv_style"} if writes_itself else set[str]()
+    shared = [p for p in parameters(_options) if p.name not in written]
 
     def run(
-        source: list[str], reading: Reading, say: Say, progress: Progress, **given: Any
+        source: list[str],
+        reading: Reading,
+        say: Say,
+        progress: Progress,
+        output: str | None,
+        csv_style: CsvStyle = "plain",
+        **given: Any,
     ) -> Callable[[], None] | None:
         from slencodings.annotations import counted
         from slencodings.files.crowd import read_crowd
         from slencodings.files.pairs import read_pairs
         from slencodings.files.rows import check_rows_target, write_rows
 
-        output = None if "output" in names else given.pop("output")
-        style = given.pop("csv_style", "plain")
-        if output is not None:
-            check_rows_target(output, source, style)
         crowd = partial(read_crowd, source, reading, say=say, progress=progress)
         pairs = partial(read_pairs, source, reading=reading, say=say)
-        found = verb(Read(source, crowd, pairs, say, progress), **given)
+        read = Read(source, crowd, pairs, say, progress)
+        if writes_itself:
+            return verb(read, output=output, **given).show
+        if output is not None:
+            check_rows_target(output, source, csv_style)
+        found = verb(read, **given)
         if output is None:
             return found.show
-        write_rows(found.rows, output, found.about, style)
+        write_rows(found.rows, output, found.about, csv_style)
         if output != "-":
             say("wrote", f"{output}: {counted(len(found.rows), 'row')}")
         return None

@@ -9,7 +9,7 @@ from slencodings.cli.command import prices, words
 from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
-    from slencodings.files.crowd import Crowd
+    from slencodings.files.crowd import ReadCrowd
 
 
 @on_a_crowd
@@ -69,7 +69,7 @@ def panel(
 
 def _sides(
     read: Read, people: str | None, models: str | None, sources: list[str]
-) -> tuple[Crowd, Any]:
+) -> tuple[ReadCrowd, Any]:
     """The crowd and who of it is a person, (M,)."""
     import numpy as np
 
@@ -84,15 +84,15 @@ def _sides(
         crowd = read.crowd(scored=models if people is None else people, sources=sources)
     except ValueError as error:
         # One parser reads both; what it says is about the option that was typed.
-        said = str(error)
-        raise ValueError(said if people else said.replace("`scored`", "`models`")) from None
+        message = str(error)
+        raise ValueError(message if people else message.replace("`scored`", "`models`")) from None
     chosen = set(crowd.scored or [])
     named = np.asarray([name in chosen for name in crowd.annotations.annotators.tolist()])
     return crowd, named if models is None else ~named
 
 
 def _write_targets(
-    read: Read, crowd: Crowd, people: Any, target: str, *, folds: int, seed: int
+    read: Read, crowd: ReadCrowd, people: Any, target: str, *, folds: int, seed: int
 ) -> None:
     """A row for each item: what people would say, by people alone and with models."""
     from slencodings.annotations import counted

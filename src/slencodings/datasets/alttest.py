@@ -80,8 +80,8 @@ def alttest(name: str, folder: str | Path | None = None, *, download: bool = Fal
     ]
     home = find("alttest", folder, files, download=download)
     people, models = (json.loads(read(home, file)) for file in files)
-    said: dict[str, dict[str, Any]] = people | models
-    rows = [(item, who, y) for who, answers in said.items() for item, y in answers.items()]
+    by_annotator: dict[str, dict[str, Any]] = people | models
+    rows = [(item, who, y) for who, answers in by_annotator.items() for item, y in answers.items()]
     item, who, answers = zip(*rows, strict=True)
     labels = sorted(set(answers))
     place = {label: k for k, label in enumerate(labels)}

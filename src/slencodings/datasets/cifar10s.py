@@ -200,9 +200,9 @@ def _soft(rows: list[dict[str, str]]) -> Floats:
     possible = np.asarray([[n not in row["impossible"].split("|") for n in _NAMES] for row in rows])
     given = y.sum(axis=1, keepdims=True)
     # Not a count of the classes below: a likeliest class may be called impossible as well.
-    others = possible.sum(axis=1, keepdims=True) - (y > 0).sum(axis=1, keepdims=True)
+    unnamed = possible.sum(axis=1, keepdims=True) - (y > 0).sum(axis=1, keepdims=True)
     left = given < 1
-    share = np.where(left, 1 - given, _REDISTRIBUTED) * (others != 0)
-    spread = share / np.where(others == 0, 1, others) * (possible & (y == 0))
+    share = np.where(left, 1 - given, _REDISTRIBUTED) * (unnamed != 0)
+    spread = share / np.where(unnamed == 0, 1, unnamed) * (possible & (y == 0))
     y = np.where(left, y, y / np.where(left, 1, given) * (1 - share)) + spread
     return y / y.sum(axis=1, keepdims=True)

@@ -72,10 +72,10 @@ def simulated_panel(
 
     names = [f"p{m:02}" for m in range(people)]
     seen = np.argsort(rng.random((n_items, people)), axis=1)[:, :people_per_item]
-    said = np.stack([answers(accuracy) for _ in names], axis=1)
+    by_person = np.stack([answers(accuracy) for _ in names], axis=1)
     item = np.repeat(np.arange(n_items), people_per_item).tolist()
     who = [names[m] for m in seen.ravel().tolist()]
-    label = np.take_along_axis(said, seen, axis=1).ravel().tolist()
+    label = np.take_along_axis(by_person, seen, axis=1).ravel().tolist()
     shared: dict[str, Codes] = {}
     for name, right in judges.items():
         common = shared.setdefault(name.split("-", maxsplit=1)[0], answers(right))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from slencodings.annotations import Annotations, counted
 from slencodings.evaluation.learner import Learner, Method, Target
 from slencodings.evaluation.measure import as_truth, measure, measure_gold
 from slencodings.evaluation.methods import left_out, methods_for, pooled
-from slencodings.evaluation.part import drawn, whole
+from slencodings.evaluation.part import all_of, drawn
 from slencodings.evaluation.pool import NAME as POOL
 from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
@@ -113,7 +113,7 @@ def compare(
     check_count("max_annotations", max_annotations)
     rng = np.random.default_rng(seed)
     a, notes = first_of_each(annotations, reliability)
-    part = whole(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
+    part = all_of(a, as_truth(a, gold), None if sets is None else check_sets(a, sets))
     if len(a.item) > max_annotations:
         part, note = drawn(part, max_annotations, rng)
         notes.append(note)
@@ -123,27 +123,20 @@ def compare(
         notes.append(_too_many_labels(a, names))
     fold = _deal(a, folds, rng, asked)
     mask = None if scored is None else scored_annotators(a, scored)
-    everything, n_folds = HeldOut(a, halves(a, rng), mask), int(fold.max()) + 1
-    done = count()
+    everything = HeldOut(a, halves(a, rng), mask)
+    n_folds = int(fold.max()) + 1
     total = (n_folds + 1) * len(plan.fitted) + len(pairs(n_folds)) * len(plan.pooled)
-
-    def tell(name: str) -> None:
-        progress(next(done), total, name)
-
+    tell = counting(progress, total)
     chosen = choose_by_fold(plan.pooled, everything, fold, tell)
     yes = None if of is None else np.full((len(plan.rows), len(a.item)), np.nan)
     sums = _sums(plan, chosen, everything, fold, tell, yes)
     targets, seconds = _targets(plan, chosen, everything, tell)
-    for name, target in targets.items():
-        notes += [f"{name}: {note}" for note in target.notes]
-        notes += [] if target.converged else [f"{name} did not converge"]
+    notes += _notes_on(targets)
     counts = everything.counts * (fold >= 0)
     kept = {"own": len(a.annotators) > 1, "joint": not a.soft, "ordered": a.ordered}
     rows = measure(targets, seconds, sums, counts, bootstrap, rng, **kept)
     if of is not None and yes is not None:
-        for row, chance in zip(rows, yes, strict=True):
-            found = score_held_out(chance, a, of, everything.counted)
-            row["jaccard"], row["exact_match"], row["masi"] = found[:3]
+        _score_sets(rows, yes, everything, of)
     if truth is not None:
         measure_gold(rows, list(targets.values()), truth, bootstrap, rng, ordered=a.ordered)
     about = About.of(
@@ -155,6 +148,28 @@ def compare(
         seed=seed,
     )
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
+
+
+def counting(progress: Callable[[int, int, str], None], total: int) -> Callable[[str], None]:
+    """What tells that the next fit of so many begins, of which method."""
+    done = count()
+    return lambda name: progress(next(done), total, name)
+
+
+def _notes_on(targets: Mapping[str, Target]) -> list[str]:
+    """What each method has to say of what it made of the crowd."""
+    notes = list[str]()
+    for name, target in targets.items():
+        notes += [f"{name}: {note}" for note in target.notes]
+        notes += [] if target.converged else [f"{name} did not converge"]
+    return notes
+
+
+def _score_sets(rows: list[Row], yes: Floats, everything: HeldOut, sets: Codes) -> None:
+    """Score whole sets of labels by the chances that each answer was yes, (rows, R)."""
+    for row, chance in zip(rows, yes, strict=True):
+        found = score_held_out(chance, everything.annotations, sets, everything.counted)
+        row["jaccard"], row["exact_match"], row["masi"] = found[:3]
 
 
 class _Plan(NamedTuple):

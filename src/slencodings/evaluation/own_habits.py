@@ -87,21 +87,21 @@ class OwnHabits(NamedTuple):
         expected = _HABITS_OF_THE_CROWD * self.crowd
         share = p.share / self.total[who[p.row], p.label]
         S = csr_array((share, p.label, p.first), shape=(len(who), K))
-        said: Floats = S @ expected
-        said += p.rest[:, None] * (p.base_rate / self.total @ expected)[who]
+        chances: Floats = S @ expected
+        chances += p.rest[:, None] * (p.base_rate / self.total @ expected)[who]
         # Each of an annotator's rows meets each label that they were heard to say.
         n = np.bincount(self.annotator, minlength=len(self.total))
         first = np.cumsum(n) - n
         row, cell = _meetings(np.arange(len(who)), n[who], first[who])
         at = self.label[cell]
-        said[row, at] = p.rest[row] * (self.heard @ p.base_rate)[cell]
+        chances[row, at] = p.rest[row] * (self.heard @ p.base_rate)[cell]
         n, first = n[who[p.row]], first[who[p.row]]
         for some in np.array_split(np.arange(len(p.row)), 1 + int(n.sum()) // _AT_ONCE):
-            told, cell = _meetings(some, n[some], first[some])
-            part = p.share[told] * self.heard[cell, p.label[told]]
-            place = p.row[told] * K + self.label[cell]
-            said += sums_by(place, part, said.size).reshape(said.shape)
-        return said
+            entry, cell = _meetings(some, n[some], first[some])
+            part = p.share[entry] * self.heard[cell, p.label[entry]]
+            place = p.row[entry] * K + self.label[cell]
+            chances += sums_by(place, part, chances.size).reshape(chances.shape)
+        return chances
 
 
 def _meetings(each: Codes, n: Codes, first: Codes) -> tuple[Codes, Codes]:
@@ -119,11 +119,11 @@ def learn_own_habits(pointed: Pointed, a: Annotations, crowd: Floats) -> OwnHabi
     vote, label = np.nonzero(a.y) if a.soft else (np.arange(len(a.item)), a.y)
     share = a.y[vote, label] if a.soft else np.ones(len(vote))
     used, cell = np.unique(a.annotator[vote] * K + label, return_inverse=True)
-    U, B, (who, said) = len(used), len(vote), np.divmod(used, K)
+    U, B, (who, answer) = len(used), len(vote), np.divmod(used, K)
     first = p.first
-    of, told = _meetings(np.arange(B), np.diff(first)[vote], first[vote])
-    at, part, rest = cell[of] * K + p.label[told], p.share[told], p.rest[vote]
-    heard = crowd.T[said]
+    of, entry = _meetings(np.arange(B), np.diff(first)[vote], first[vote])
+    at, part, rest = cell[of] * K + p.label[entry], p.share[entry], p.rest[vote]
+    heard = crowd.T[answer]
     expected = s * heard
     people, begin = np.unique(who, return_index=True)
     total = alone = np.tile(s * crowd.sum(axis=1), (M, 1))
@@ -144,7 +144,7 @@ def learn_own_habits(pointed: Pointed, a: Annotations, crowd: Floats) -> OwnHabi
         heard = counts
         if moved < CLOSE and _unheard_moved(crowd, used, before, total) < CLOSE:
             break
-    return OwnHabits(crowd, total, who, said, heard)
+    return OwnHabits(crowd, total, who, answer, heard)
 
 
 def _unheard_moved(crowd: Floats, used: Codes, before: Floats, total: Floats) -> float:
@@ -170,7 +170,7 @@ class OneHabit(NamedTuple):
     follows: Floats
     base_rate: Floats
 
-    def said(self, pointed: Floats, who: Codes | None = None) -> Floats:
+    def predict(self, pointed: Floats, who: Codes | None = None) -> Floats:
         """What anybody, or each annotator, would say: c P + (1 - c) a, (R, K)."""
         c = self.follows[[-1] if who is None else who][:, None]
         return c * pointed + (1 - c) * self.base_rate
@@ -192,8 +192,8 @@ def learn_one_habit(pointed: Floats, a: Annotations) -> OneHabit:
         total = sums_by(group, share, size) + strength
         for _ in range(100):
             follows = c[group] * P
-            told = follows / (follows + (1 - c[group]) * otherwise)
-            before, c = c, (sums_by(group, share * told, size) + strength * expected) / total
+            followed = follows / (follows + (1 - c[group]) * otherwise)
+            before, c = c, (sums_by(group, share * followed, size) + strength * expected) / total
             if np.max(np.abs(c - before)) < CLOSE:
                 break
         return c

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 
 import numpy as np
 
@@ -14,11 +13,11 @@ from slencodings import metrics
 from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import base_rate_of, sums_by
-from slencodings.evaluation.held_out import Comparison, chosen_names
+from slencodings.evaluation.held_out import Comparison, chosen_names, counting
 from slencodings.evaluation.measure import Resampled, measure, resample_groups
 from slencodings.evaluation.methods import Target
 from slencodings.evaluation.predicted import SCORES
-from slencodings.evaluation.rows import About
+from slencodings.evaluation.rows import About, Row
 from slencodings.kinds.pairs import LABELS, Pairs
 from slencodings.opinion import Codes, Floats
 
@@ -82,11 +81,7 @@ def compare_pairs(
         )
     rng = np.random.default_rng(seed)
     deals = _deals(pairs, folds, rng)
-    total, done = len(names) * (1 + folds * len(deals)), count()
-
-    def tell(name: str) -> None:
-        progress(next(done), total, name)
-
+    tell = counting(progress, len(names) * (1 + folds * len(deals)))
     targets: dict[str, Target] = {}
     seconds: list[float] = []
     for name in names:
@@ -104,16 +99,24 @@ def compare_pairs(
     plain = {"direct": False, "own": False, "joint": False, "ordered": False}
     rows = measure(targets, seconds, sums, counts.astype(float), bootstrap, rng, **plain)
     for unseen in predicted[1:]:
-        losses = np.stack([judgment_losses(p, a.vectors) for p in unseen], axis=1)
-        drawn = resample_groups(met[a.item], losses, bootstrap, rng)
-        held = Resampled(losses.mean(axis=0), drawn)
-        for n, row in enumerate(rows):
-            row["new_pairs"], row["best_new_pairs"] = float(held.mean[n]), held.best(n)
-            row["new_pairs_low"], row["new_pairs_high"] = held.interval(n)
+        _score_new_pairs(rows, unseen, pairs, bootstrap, rng)
     how = {"scored": len(a.item), "folds": folds, "bootstrap": bootstrap, "seed": seed}
     about = About.of(a, **how, options=len(pairs.options))
     notes = [f"{name} did not converge" for name, x in targets.items() if not x.converged]
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
+
+
+def _score_new_pairs(
+    rows: list[Row], unseen: list[Floats], pairs: Pairs, bootstrap: int, rng: np.random.Generator
+) -> None:
+    """Score what each row predicted, (R, 3), of two options that it had not seen together."""
+    a = pairs.annotations
+    losses = np.stack([judgment_losses(p, a.vectors) for p in unseen], axis=1)
+    drawn = resample_groups(pairs.met[a.item], losses, bootstrap, rng)
+    held = Resampled(losses.mean(axis=0), drawn)
+    for n, row in enumerate(rows):
+        row["new_pairs"], row["best_new_pairs"] = float(held.mean[n]), held.best(n)
+        row["new_pairs_low"], row["new_pairs_high"] = held.interval(n)
 
 
 def _deals(pairs: Pairs, folds: int, rng: np.random.Generator) -> list[Codes]:

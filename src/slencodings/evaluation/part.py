@@ -29,7 +29,7 @@ class Part(NamedTuple):
     scored: NDArray[np.bool_]
 
 
-def whole(a: Annotations, truth: Floats | None, sets: Codes | None) -> Part:
+def all_of(a: Annotations, truth: Floats | None, sets: Codes | None) -> Part:
     """Everything there is."""
     return Part(a, truth, sets, np.ones(len(a.items), dtype=bool))
 

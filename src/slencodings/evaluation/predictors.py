@@ -17,13 +17,11 @@ from slencodings.aggregate.em import expected_answers
 from slencodings.annotations import Annotations, leave_one_out, safe_log, sums_by
 from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_one_habit, learn_own_habits
 from slencodings.metrics import top_shares
-from slencodings.opinion import Floats
+from slencodings.opinion import USUAL_WEIGHT, Floats
 from slencodings.trust import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS
 from slencodings.trust.truth import Seen, learn_habits
 
-# W of the Dirichlets that opinions stand for, unless it is learned.
-_PRIOR_WEIGHT = 2.0
 # Less likely than this is not told apart.
 _TINY = float(np.finfo(float).tiny)
 # How many annotations the mean of all counts as beside those of an item; the likeliest is taken.
@@ -106,12 +104,12 @@ class Counts(NamedTuple):
         if self.prior == 0:
             return np.zeros(len(annotations.item))
         total = leave_one_out(self.weight(annotations), annotations.item)
-        return self.prior / (total + self.prior) / _PRIOR_WEIGHT
+        return self.prior / (total + self.prior) / USUAL_WEIGHT
 
     def predict_own(self, train: Annotations, test: Annotations) -> Floats:
         """What each annotator would say themselves, (R, K), by their habits on other items."""
         if len(train.labels) > MOST_LABELS:
-            return learn_one_habit(self.predict(train), train).said(
+            return learn_one_habit(self.predict(train), train).predict(
                 self.predict(test), test.annotator
             )
         seen, asked = (Pointed.of(*self._parts(a), self.base_rate) for a in (train, test))
@@ -311,7 +309,7 @@ def _normal_chances(mean: Floats, variance: Floats, K: int) -> Floats:
 def habits_of(predicted: Floats, a: Annotations) -> Callable[[Floats], Floats]:
     """From the label that others point to, (R, K), to what people say then."""
     if len(a.labels) > MOST_LABELS:
-        return learn_one_habit(predicted, a).said
+        return learn_one_habit(predicted, a).predict
     habits = crowd_habits(predicted, a)
     return lambda pointed: pointed @ habits
 

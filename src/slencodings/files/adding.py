@@ -65,9 +65,9 @@ def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About
     about = store.about()
     job.step("writing", None, "")
     with ExitStack() as both:  # Neither takes its place before both are there.
-        if job.target is not None:
+        if job.output.path is not None:
             opinions, about = _fuse_sums(job, total, store, path.name)
-            targets = writing(job.connection, opinions, job.target, job.writer, about)
+            targets = writing(job.connection, opinions, job.output.path, job.output.writer, about)
             about["written"] = both.enter_context(targets)
         both.enter_context(writing(job.connection, total, path, STORED, store.about()))
     job.say("added", f"{source.name} to {path}: {store.in_words()}")
@@ -104,7 +104,7 @@ def fuse_store(job: Job, path: Path) -> About:
     job.step("fusing", None, "")
     total = sums.read_sums(job.connection, path, known)
     opinions, about = _fuse_sums(job, total, known, name)
-    with writing(job.connection, opinions, job.target, job.writer, about) as count:
+    with writing(job.connection, opinions, job.output.path, job.output.writer, about) as count:
         about["written"] = count
     return about
 
@@ -112,7 +112,7 @@ def fuse_store(job: Job, path: Path) -> About:
 def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, About]:
     """The opinions of all that is in a store, and how they were made."""
     smoothing = store.smoothing if store.crowd is None else None
-    check_finite(job.writer, smoothing, job.fusing.values)
+    check_finite(job.output.writer, smoothing, job.fusing.values)
     rows = sums.as_rows(total, store)
     opinions, about = lay_out(rows, replace(job.fusing, smoothing=smoothing))
     about |= {"version": __version__, "source": name, "batches": store.batches}

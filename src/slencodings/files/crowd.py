@@ -35,7 +35,7 @@ from slencodings.tables.arrays import read_annotations
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 
 
-class Crowd(NamedTuple):
+class ReadCrowd(NamedTuple):
     """Who said what, and what is true.
 
     Attributes
@@ -84,7 +84,7 @@ def read_crowd(
     learned: bool = True,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
-) -> Crowd:
+) -> ReadCrowd:
     """Read whole files of annotations.
 
     Without a scale of confidence, values in [0, 1] are taken at their word, and others only by
@@ -108,7 +108,7 @@ def read_crowd(
         found = locate(connection, source, folder)
         found, asked = read_tool(found, asked, folder, say)
 
-        def work(step: Step) -> Crowd:
+        def work(step: Step) -> ReadCrowd:
             with plain_errors(found, asked.format):
                 table = scan(connection, found, asked.format)
                 when = find_time(table.names) if time is True else time or None
@@ -118,9 +118,9 @@ def read_crowd(
                 )
                 rows, reading = read_chosen(connection, chosen, say)
                 step("checking", None, "")
-                told = list(sources or [])
+                confidences = list(sources or [])
                 if sources is not None and (stated := _stated_by_some(rows, reading, say)):
-                    told.insert(0, stated)
+                    confidences.insert(0, stated)
                     reading = replace(reading, confidence=None)
                 rows = _complete(rows, reading, say)
                 a = read_annotations(rows, reading)
@@ -130,14 +130,14 @@ def read_crowd(
             # A reader of exports says which label a yes or no is about.
             asks = QUESTION in found.known
             sets, questions = sets_of_questions(more) if asks else (None, None)
-            return Crowd(
+            return ReadCrowd(
                 a,
                 truth=None if gold is None else read_gold(connection, folder, more, gold),
                 scored=None if scored is None else choose_scored(more, scored),
                 fields=fields_of_items(more, show),
                 group=None if group is None else groups_of_annotators(more, group),
                 times=None if when is None else times_of(more, when, named=time is not True),
-                sources=None if sources is None else read_sources(more, told),
+                sources=None if sources is None else read_sources(more, confidences),
                 sets=sets,
                 questions=questions,
             )
@@ -145,9 +145,9 @@ def read_crowd(
         return watch(connection, work, progress)
 
 
-def _used(gold: str | None, scored: str | None, others: Sequence[str | None]) -> list[str]:
+def _used(gold: str | None, scored: str | None, more: Sequence[str | None]) -> list[str]:
     """The columns that are read for something else than what annotators said."""
-    names = [gold, *(gold or "").split(","), (scored or "").partition("=")[0], *others]
+    names = [gold, *(gold or "").split(","), (scored or "").partition("=")[0], *more]
     return [text for name in names if name is not None for text in (name, name.strip())]
 
 

@@ -137,18 +137,18 @@ def lacks_some(rows: Relation, column: str, label: str) -> bool:
     return 0 < some < all
 
 
-def read_sources(more: Columns, told: Sequence[str]) -> dict[str, Floats]:
+def read_sources(more: Columns, columns: Sequence[str]) -> dict[str, Floats]:
     """Confidence in [0, 1] of each annotation, (R,), NaN where there is none, by column.
 
     What tokens tell is one, where it is there. Of who answered an item several times, the mean.
     """
     a, item = more.annotations, str(more.reading.item)
     who, found = more.reading.annotator or item, dict[str, Floats]()
-    if TOKENS in more.table.names and TOKENS not in told:
-        told = [*told, TOKENS]
-    for column in told:
+    if TOKENS in more.table.names and TOKENS not in columns:
+        columns = [*columns, TOKENS]
+    for column in columns:
         more.check_column(column, "for `sources`", "sources")
-    for column in told:
+    for column in columns:
         rows = more.table.pick([item, who, column], texts=[column])
         text = f"nullif(trim({quote(column)}::VARCHAR), '')"
         x = f"try_cast({text} AS DOUBLE)"
@@ -186,12 +186,12 @@ def choose_scored(more: Columns, scored: str) -> list[Any]:
     column = column.strip()
     if equals and column in names:
         values = _values_of_annotators(more, by, column, "scored", "scored='ann,bob'")
-        wanted, told = _words(words), sorted(set(values.values()))
+        wanted, known = _words(words), sorted(set(values.values()))
         for word in wanted:
-            if word not in told:
+            if word not in known:
                 raise ValueError(
                     f"`scored` needs a value of the column {column!r}; {word!r} came. It has "
-                    f"{listed(told)}."
+                    f"{listed(known)}."
                 )
         chosen = [name for name in annotators if values.get(str(name)) in wanted]
     else:

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -26,7 +26,7 @@ from slencodings.files.beside import BESIDE
 from slencodings.files.bucket import ADDRESS, check_object, upload
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, lay_out, note_open
-from slencodings.files.job import Also, Input, Job, choose_weighing, read_job
+from slencodings.files.job import Also, Input, Job, Output, Weighing, choose_weighing, read_job
 from slencodings.files.locate import Relation, Source, locate, read_tool
 from slencodings.files.scan import Step, choose
 from slencodings.files.store.batches import alone
@@ -56,6 +56,16 @@ from slencodings.trust.stored import crowd_to_json
 # Opinions of more rows are written as they come unless they are to be sorted: to sort takes memory
 # and time for an order that few who read so many need.
 MOST_ROWS_TO_SORT = 1_000_000
+
+
+class _Places(NamedTuple):
+    """What is to be written, where and how, as in `encode_file`."""
+
+    target: str | None
+    into: str | None
+    save_crowd: str | None
+    partition_by: Sequence[str]
+    csv_style: CsvStyle
 
 
 def encode_file(
@@ -98,42 +108,34 @@ def encode_file(
     say, progress : called with notes for people, and with what is done of each step
     """
     reading, fusing = reading or Reading(), fusing or Fusing()
-    check = partial(_check_places, target, into, save_crowd, partition_by, csv_style)
-    writer = check(source)
+    places = _Places(target, into, save_crowd, partition_by, csv_style)
+    writer = _check_places(places, source)
     check_finite(writer, fusing.smoothing, fusing.values)
     reading = replace(reading, keep=list(dict.fromkeys([*reading.keep, *partition_by])))
     lock = nullcontext() if into is None else alone(Path(into))
     with disk_errors(), workspace(memory) as (connection, folder), lock:
         found = locate(connection, source, folder)
-        check(found.files)  # A pattern may stand for an output, too.
+        _check_places(places, found.files)  # A pattern may stand for an output, too.
         found, reading = read_tool(found, reading, folder, say)
-        new, elsewhere = None if target is None else Path(target), None
+        if found.store or into is not None or partition_by:
+            _check_order(sort)
+        path, elsewhere = None if target is None else Path(target), None
         if target == "-" or ADDRESS.match(target or ""):
             # Written here first: standard output would show half of what then fails.
-            elsewhere, new = target, folder / "output" / Path(str(target)).name
-            new.parent.mkdir()
-        if sort is False and (found.store or into is not None or partition_by):
-            raise ValueError(
-                "parts, and what is in a store, are written in the order of items; sort=False "
-                "came. Leave it out."
-            )
+            path, elsewhere = folder / "output" / Path(str(target)).name, target
+            path.parent.mkdir()
+        output = Output(path, writer, partition_by, sort)
 
         def work(step: Step) -> About:
-            job = Job(
-                connection, found, reading, fusing, new, writer, step, say, partition_by, also, sort
-            )
+            job = Job(connection, found, reading, fusing, output, step=step, say=say, also=also)
             if into is not None:
                 return add_to_store(job, Path(into), again, by_annotator)
-            if found.store:
-                # A copy, because somebody may add to it meanwhile.
-                copy = shutil.copyfile(found.files[0], folder / f"copy of {found.name}")
-                return fuse_store(job, Path(copy))
-            return _fuse(job, save_crowd)
+            return _fuse_copy(job, folder) if found.store else _fuse(job, save_crowd)
 
         with plain_errors(found, reading.format):
             about = watch(connection, work, progress)
-        if new is not None and elsewhere is not None:
-            _hand_over(new, elsewhere)
+        if path is not None and elsewhere is not None:
+            _hand_over(path, elsewhere)
     if target is not None:
         tell_written(target, about, say)
     if save_crowd is not None:
@@ -151,49 +153,75 @@ def _hand_over(new: Path, target: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def _fuse_copy(job: Job, folder: Path) -> About:
+    """Fuse what is in a store: a copy of it, because somebody may add to it meanwhile."""
+    source = job.source
+    return fuse_store(
+        job, Path(shutil.copyfile(source.files[0], folder / f"copy of {source.name}"))
+    )
+
+
 def _fuse(job: Job, save_crowd: str | None) -> About:
     """Read, check, fuse and write."""
-    fusing, source, large = job.fusing, job.source, _are_large(job.source)
-    weighing = choose_weighing(job.reading, fusing, job.say)
-    if save_crowd is not None and not weighing.learns:
-        raise ValueError(
-            f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
-            "Leave one of them out."
-        )
-    learned = weighing.how != "stated"
-    chosen = choose(
-        job.connection, source, job.reading, learned=learned, say=job.say, step=job.step
-    )
-    if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
-        reading, (rows, opinions, about) = chosen.reading, fused
-    else:
-        crowd, reading = read_chosen(job.connection, chosen, job.say)
-        given = read_job(job, weighing, crowd, reading)
-        reading, rows = given.reading, given.rows
-        if job.also is None:
-            opinions, about = lay_out(rows, fusing)
-        else:
-            opinions, about = _lay_out_known(job, given, job.also)
-        opinions = carry(opinions, given.crowd, reading, job.say)
+    source = job.source
+    weighing, rows, reading, opinions, about = _opinions(job, keep=save_crowd is not None)
     note_open(opinions, rows.counts["rows"], job.say)
     about |= {"version": __version__, "source": source.name}
     about |= {"files": len(source.files)} if len(source.files) > 1 else {}
-    about |= about_rows(rows, reading, weighing, fusing.seed)
+    about |= about_rows(rows, reading, weighing, job.fusing.seed)
     beside: dict[Path, str] = {}
     if rows.crowd is not None and save_crowd is not None:
         beside[Path(save_crowd)] = crowd_to_json(rows.crowd)
     job.step("fusing", rows.counts["rows"], "rows")
-    if job.parts and job.target is not None:
-        about["partition_by"] = list(job.parts)
-        place = (job.connection, opinions, job.target, job.writer, about)
-        with writing_parts(*place, job.parts, beside) as count:
-            about["written"] = count
-        return about
-    in_order = rows.counts["rows"] <= MOST_ROWS_TO_SORT if job.sort is None else job.sort
-    place = (job.connection, opinions, job.target, job.writer, about, beside)
-    with writing(*place, in_order=in_order) as count:
+    path, writer, parts, sort = job.output
+    if parts and path is not None:
+        about["partition_by"] = list(parts)
+        written = writing_parts(job.connection, opinions, path, writer, about, parts, beside)
+    else:
+        in_order = rows.counts["rows"] <= MOST_ROWS_TO_SORT if sort is None else sort
+        written = writing(job.connection, opinions, path, writer, about, beside, in_order=in_order)
+    with written as count:
         about["written"] = count
     return about
+
+
+class _Fused(NamedTuple):
+    """How rows were weighed, these, how they were read, their opinions, and how those were made."""
+
+    weighing: Weighing
+    rows: Rows
+    reading: Reading
+    opinions: Relation
+    about: About
+
+
+def _opinions(job: Job, *, keep: bool) -> _Fused:
+    """Read, check and fuse, large and plain files in one pass; the crowd may be there to `keep`."""
+    large, weighing = _are_large(job.source), choose_weighing(job.reading, job.fusing, job.say)
+    if keep and not weighing.learns:
+        raise ValueError(
+            f"a crowd is kept once it is learned; weigh={weighing.how!r} came with `save_crowd`. "
+            "Leave one of them out."
+        )
+    chosen = choose(
+        job.connection,
+        job.source,
+        job.reading,
+        learned=weighing.how != "stated",
+        say=job.say,
+        step=job.step,
+    )
+    if large and (fused := one_pass.fuse_in_one_pass(job, weighing, chosen)):
+        rows, opinions, about = fused
+        return _Fused(weighing, rows, chosen.reading, opinions, about)
+    crowd, reading = read_chosen(job.connection, chosen, job.say)
+    given = read_job(job, weighing, crowd, reading)
+    if job.also is None:
+        opinions, about = lay_out(given.rows, job.fusing)
+    else:
+        opinions, about = _lay_out_known(job, given, job.also)
+    opinions = carry(opinions, given.crowd, given.reading, job.say)
+    return _Fused(weighing, given.rows, given.reading, opinions, about)
 
 
 def _are_large(source: Source) -> bool:
@@ -237,15 +265,9 @@ def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]
     return opinions, about | {"reading": fusing.reading, "crowd": describe(rows.crowd)}
 
 
-def _check_places(
-    target: str | None,
-    into: str | None,
-    crowd: str | None,
-    parts: Sequence[str],
-    style: CsvStyle,
-    source: str | Sequence[str],
-) -> str:
+def _check_places(places: _Places, source: str | Sequence[str]) -> str:
     """How opinions are written, or an error if they cannot be, or would replace what is read."""
+    target, into, crowd, parts, style = places
     if target is None and into is None:
         raise ValueError(
             "an output is needed, for opinions or for evidence to add to; neither came. "
@@ -265,6 +287,15 @@ def _check_places(
         outputs = [target, f"{target}{BESIDE}"] if target else []
         check_place(crowd, source, *stores, *outputs)
     return writer
+
+
+def _check_order(sort: bool | None) -> None:
+    """Refuse to leave in any order what has one."""
+    if sort is False:
+        raise ValueError(
+            "parts, and what is in a store, are written in the order of items; sort=False "
+            "came. Leave it out."
+        )
 
 
 def _check_parts(target: str | None, into: str | None, style: CsvStyle) -> None:

@@ -86,11 +86,11 @@ def read_features(
             f"{source} are not, first that of item {names[int(np.argmax(bad))]!r}."
         )
     known = set(wanted)
-    others = [name for name in names if name not in known]
-    there = np.asarray([name in place for name in (*wanted, *others)], dtype=bool)
+    extra = [name for name in names if name not in known]
+    there = np.asarray([name in place for name in (*wanted, *extra)], dtype=bool)
     rows = np.zeros((len(there), *X.shape[1:]), dtype=np.float32)
-    rows[there] = X[[place[name] for name in (*wanted, *others) if name in place]]
-    return ItemFeatures([*items, *others], rows, there)
+    rows[there] = X[[place[name] for name in (*wanted, *extra) if name in place]]
+    return ItemFeatures([*items, *extra], rows, there)
 
 
 def _from_arrays(path: Path) -> tuple[list[Any], Features]:

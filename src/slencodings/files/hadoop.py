@@ -144,8 +144,8 @@ def reason(error: Exception) -> str:
     lines = [line.strip(": ") for line in str(error).splitlines() if line.strip(": ")] or [""]
     begin = lines[1] if lines[0].startswith("An error occurred while") else lines[0]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    told = dict.fromkeys(x if len(x) < 400 else x[:400] + " ..." for x in [begin, *causes[-1:]])
-    text = "; ".join(told)
+    parts = dict.fromkeys(x if len(x) < 400 else x[:400] + " ..." for x in [begin, *causes[-1:]])
+    text = "; ".join(parts)
     return text if text.endswith(".") else text + "."
 
 

@@ -50,6 +50,18 @@ class Known(NamedTuple):
 Also: TypeAlias = Callable[[Annotations, Crowd], Known]
 
 
+class Output(NamedTuple):
+    """Where opinions are written, how, in which parts, and whether items are in order.
+
+    Nowhere if there is no path; `sort` is None where that is not said.
+    """
+
+    path: Path | None
+    writer: str
+    parts: Sequence[str]
+    sort: bool | None
+
+
 class Job(NamedTuple):
     """What is to be done with files of annotations, and whom to tell how far it is."""
 
@@ -57,13 +69,10 @@ class Job(NamedTuple):
     source: Source
     reading: Reading
     fusing: Fusing
-    target: Path | None
-    writer: str
+    output: Output
     step: Step
     say: Say
-    parts: Sequence[str] = ()
-    also: Also | None = None
-    sort: bool | None = None
+    also: Also | None
 
 
 class Input(NamedTuple):

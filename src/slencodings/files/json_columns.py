@@ -27,7 +27,7 @@ def json_keys(
 ) -> dict[str, list[str]]:
     """The keys of the JSON objects in each file, but for "", which names no column."""
     names: Any = [glob.escape(file) for file in files]
-    whole = connection.read_json(
+    documents = connection.read_json(
         names,
         format=format,
         compression=compression,
@@ -35,7 +35,7 @@ def json_keys(
         columns={"json": "JSON"},
         filename=True,
     )
-    rows = whole.project("filename, unnest(json_keys(json)) AS key").filter("key <> ''")
+    rows = documents.project("filename, unnest(json_keys(json)) AS key").filter("key <> ''")
     found: dict[str, list[str]] = {file: [] for file in files}
     for file, key in rows.distinct().order("key").fetchall():
         found[file].append(key)

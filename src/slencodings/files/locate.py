@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
@@ -150,7 +151,7 @@ def read_tool(source: Source, reading: Reading, folder: Path, say: Say) -> tuple
             f"an export is read alone, from one file or folder; {source.name} came. "
             "Encode them apart."
         )
-    export = exports.read_export(source.root, **_asked(tool, reading))
+    export = _read_export(source.root, tool, reading)
     say("export", f"{source.name} is of {export.tool}")
     for note in export.notes:
         say("note", note)
@@ -180,27 +181,29 @@ def _check_several(tool: str | None, reading: Reading) -> None:
         )
 
 
-def _asked(tool: str, reading: Reading) -> dict[str, Any]:
-    """What was said of columns, as readers of exports take it."""
-    how: dict[str, Any] = {"format": tool, "question": reading.question, "item": reading.item}
-    people, labels = reading.annotator, reading.label
+def _read_export(root: Any, tool: str, reading: Reading) -> exports.Export:
+    """Read an export by what was said of its columns."""
+    read = partial(
+        exports.read_export, root, format=tool, question=reading.question, item=reading.item
+    )
+    people, labels, confidence = reading.annotator, reading.label, _named(reading.confidence)
     if tool == "several":
-        return how | {
-            "annotator": people,
-            "label": labels,
-            "confidence": _named(reading.confidence),
-            "separator": reading.multi,
-        }
+        return read(
+            annotator=people,
+            label=cast("str | None", labels),
+            confidence=confidence,
+            separator=reading.multi,
+        )
     if tool == "wide" and people is not None:
-        return how | {"annotators": [name.strip() for name in people.split(",")]}
+        return read(annotators=[name.strip() for name in people.split(",")])
     if tool == "counts" and isinstance(labels, str):
-        return how | {"labels": [name.strip() for name in labels.split(",")]}
+        return read(labels=[name.strip() for name in labels.split(",")])
     for role, name in (("annotator", people), ("label", labels)):
         if name not in (None, role):
             raise ValueError(
                 f"an export says itself what its {role} is; {role}={name!r} came. Leave it out."
             )
-    return how | {"confidence": _named(reading.confidence)}
+    return read(confidence=confidence)
 
 
 def _named(spec: Any) -> str | None:

@@ -33,7 +33,7 @@ from slencodings.files.values import (
     read_numbers,
 )
 from slencodings.files.write import in_any_order, literal
-from slencodings.tables.checks import Flaw, any_of
+from slencodings.tables.checks import Problem, any_of
 from slencodings.tables.columns import natural
 from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, RELIABILITY, STATED, About, Frame
 from slencodings.tables.rows import (
@@ -51,7 +51,7 @@ LEAST_ROWS = 500_000
 PLACES = 16
 # What the engine says of a row that was not expected.
 AT_END = "at the end of the scale"
-_END, _WHO, _FLAWED = "sle_end", "sle_who", "sle_flawed"
+_END, _WHO, _PROBLEM = "sle_end", "sle_who", "sle_problem"
 _ROWS, _LABELLED, _ENDS, _PEOPLE = "sle_rows", "sle_labelled", "sle_ends", "sle_people"
 
 
@@ -173,11 +173,11 @@ def _look(job: Job, chosen: Chosen, label: str) -> Guess | None:
     if not rows_seen:
         return None
     answers = Answers([v for v, _ in found.most_common()], [n for _, n in found.most_common()])
-    at_end = end is not None and any(_is_number(text, end[1]) for text in stated)
+    at_end = end is not None and any(_equals(text, end[1]) for text in stated)
     return Guess(answers, size * rows_seen / bytes_seen, at_end)
 
 
-def _is_number(text: str, number: float) -> bool:
+def _equals(text: str, number: float) -> bool:
     with suppress(ValueError):
         return float(text) == number
     return False
@@ -207,16 +207,18 @@ class _Tally:
     columns: list[str] = field(default_factory=list[str])
     worths: list[list[str]] = field(default_factory=list[list[str]])
 
-    def check(self, frame: Frame, flaws: list[Flaw], first: str) -> tuple[Frame, dict[str, int]]:
-        """The rows, which stop the engine where one has a flaw; as `checks.Check`."""
-        others = [flaw for flaw in flaws if flaw.shown != LABEL]
-        marked = frame.with_columns(any_of(others).alias(_FLAWED)).to_native()
+    def check(
+        self, frame: Frame, problems: list[Problem], first: str
+    ) -> tuple[Frame, dict[str, int]]:
+        """The rows, which stop the engine where one has a problem; as `checks.Check`."""
+        of_rows = [problem for problem in problems if problem.shown != LABEL]
+        marked = frame.with_columns(any_of(of_rows).alias(_PROBLEM)).to_native()
         # A label is found faster by one after the other than by IN, and compared by its number.
         kind = f"ENUM ({', '.join(map(literal, self.labels))})"
         known = " ".join(f"WHEN {x} THEN CAST({x} AS {kind})" for x in map(literal, self.labels))
         unknown = f"CAST(error('another label') AS {kind})"
         found = f"CASE {first} {known} ELSE if({first} IS NULL, NULL, {unknown}) END"
-        sound, more = f"WHEN {_FLAWED} THEN CAST(error('a flaw') AS DOUBLE)", dict[str, str]()
+        sound, more = f"WHEN {_PROBLEM} THEN CAST(error('a problem') AS DOUBLE)", dict[str, str]()
         at_end = f"({first} IS NOT NULL AND {STATED} = {self.end!r})"
         if self.end is not None and self.counts_ends:
             more[_END] = at_end
@@ -230,7 +232,7 @@ class _Tally:
         self.columns = list(more)
         added = "".join(f", {sql} AS {name}" for name, sql in more.items())
         rows = marked.project(
-            f"* EXCLUDE ({_FLAWED}) REPLACE ({found} AS {first}, {sound} AS {RELIABILITY}){added}"
+            f"* EXCLUDE ({_PROBLEM}) REPLACE ({found} AS {first}, {sound} AS {RELIABILITY}){added}"
         )
         return nw.from_native(rows), {}
 

@@ -32,9 +32,9 @@ def read_pairs(
         )
     _refuse_others(reading)
     with opened(source, reading, say) as (called, table):
-        others = [name for name in table.names if name not in columns]
-        usual = find_columns(others)
-        prompt = next((name for name in others if name.lower() in _PROMPTS), None)
+        free = [name for name in table.names if name not in columns]
+        usual = find_columns(free)
+        prompt = next((name for name in free if name.lower() in _PROMPTS), None)
         item = reading.item or prompt or usual.get("item")
         judge = reading.annotator or usual.get("annotator")
         ends = dict(zip(("left", "right", "winner"), columns, strict=True))

@@ -33,14 +33,14 @@ from slencodings.files.hadoop import (
 from slencodings.files.job import choose_weighing, fuse_in_place, refuse_calibrated
 from slencodings.files.write import tell_written
 from slencodings.progress import Say
-from slencodings.tables.checks import Flaw, any_of, refuse_flaws
+from slencodings.tables.checks import Problem, any_of, refuse_problems
 from slencodings.tables.engines import Frame
 from slencodings.tables.fuse import About, Fusing
 from slencodings.tables.roles import Reading
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
 REACH, PATIENCE = 15.0, 120.0
-_FLAWED, _UNLABELLED = "sle_flawed", "sle_unlabelled"
+_PROBLEM, _UNLABELLED = "sle_problem", "sle_unlabelled"
 
 
 def encode_files(
@@ -79,11 +79,17 @@ def encode_files(
             spark, files, format, reading, learned=weighing.how != "stated", say=say
         )
         table, plain = without_dots(table, found)
-        name, about = some(sources, str), {"source": sources, "files": len(files)}
-        names: Any = {"name": name, "source": about, "named": found}
         later = _Later(table)
         rows, frame, describe = fuse_in_place(
-            table, plain, fusing, weighing, **names, check=later.check, say=say
+            table,
+            plain,
+            fusing,
+            weighing,
+            name=some(sources, str),
+            source={"source": sources, "files": len(files)},
+            named=found,
+            check=later.check,
+            say=say,
         )
 
         def checked() -> About:
@@ -103,28 +109,30 @@ class _Later:
     seen: Any = field(init=False)
     recount: Callable[[], dict[str, int]] = field(init=False)
 
-    def check(self, frame: Frame, flaws: list[Flaw], first: str) -> tuple[Frame, dict[str, int]]:
+    def check(
+        self, frame: Frame, problems: list[Problem], first: str
+    ) -> tuple[Frame, dict[str, int]]:
         """The rows, which are counted wherever they are first used; as `checks.Check`."""
         sql: Any = import_module("pyspark.sql")
         self.seen = sql.Observation()
-        self.recount = lambda: refuse_flaws(frame, flaws, first)
+        self.recount = lambda: refuse_problems(frame, problems, first)
         marked = frame.with_columns(
-            any_of(flaws).cast(nw.Int64).alias(_FLAWED),
+            any_of(problems).cast(nw.Int64).alias(_PROBLEM),
             nw.col(first).is_null().cast(nw.Int64).alias(_UNLABELLED),
         ).to_native()
         count, add, one = sql.functions.count, sql.functions.sum, sql.functions.lit(1)
-        counted = [count(one).alias("rows"), *(add(c).alias(c) for c in (_FLAWED, _UNLABELLED))]
+        counted = [count(one).alias("rows"), *(add(c).alias(c) for c in (_PROBLEM, _UNLABELLED))]
         observed = nw.from_native(marked.observe(self.seen, *counted))
-        return observed.drop(_FLAWED, _UNLABELLED), {}
+        return observed.drop(_PROBLEM, _UNLABELLED), {}
 
     def counts(self) -> dict[str, int]:
-        """What was counted; an error that shows the first flaw if there are any.
+        """What was counted; an error that shows the first problem if there are any.
 
         Who takes over from a worker that is lost counts its rows again. Then, and where something
         is wrong, all are gone through once more.
         """
         found, rows = self.seen.get, self.table.count()
-        if rows == 0 or found.get("rows") != rows or found.get(_FLAWED):
+        if rows == 0 or found.get("rows") != rows or found.get(_PROBLEM):
             return self.recount()
         return {"rows": rows, "unlabelled": int(found.get(_UNLABELLED) or 0)}
 

@@ -101,11 +101,13 @@ def _read_once(connection: Connection, relation: Relation, numbers: Sequence[str
             return connection.table("crowd")
         read = ", ".join(f"{_as_number(name)} AS {quote(name)}" for name in numbers)
         # Most are numbers, and whether the rest are words is asked later.
-        others = {f"sle_other_{i}": name for i, name in enumerate(numbers)}
-        other = (f"if({_as_number(n)} IS NULL, {quote(n)}, NULL) AS {o}" for o, n in others.items())
+        leftovers = {f"sle_other_{i}": name for i, name in enumerate(numbers)}
+        other = (
+            f"if({_as_number(n)} IS NULL, {quote(n)}, NULL) AS {o}" for o, n in leftovers.items()
+        )
         _rows = relation.project(f"* REPLACE ({read}), {', '.join(other)}")
         connection.execute("CREATE TEMP TABLE crowd AS FROM _rows")
-        words = " OR ".join(map(_is_word, others))
+        words = " OR ".join(map(_is_word, leftovers))
         if not connection.execute(f"SELECT bool_or({words}) FROM crowd").fetchall()[0][0]:
             return connection.table("crowd").select(*columns.values())
     # Which words, and in which row, is told of the text.
@@ -309,8 +311,8 @@ def _cannot_be_fused(label: str, answers: Answers) -> str | None:
             "a few labels: label='COLUMN'."
         )
     numbers = _numbers(values)
-    whole = all(x.is_integer() for x in numbers)
-    if numbers and (K > MANY_TEXTS and _seldom(answers) if whole else K > MANY_NUMBERS):
+    integers = all(x.is_integer() for x in numbers)
+    if numbers and (K > MANY_TEXTS and _seldom(answers) if integers else K > MANY_NUMBERS):
         return (
             f"{label!r} holds {_many(K)} different numbers from {min(numbers):g} to "
             f"{max(numbers):g}; an opinion is about a few labels, so numbers without steps cannot "

@@ -65,7 +65,7 @@ _FAILED_WRITE = re.compile(r'Could not (?:write|truncate) file \\?"(.*?)\\?": ([
 
 
 def check_target(
-    target: str, source: str | Sequence[str], *others: str, style: CsvStyle = "plain"
+    target: str, source: str | Sequence[str], *outputs: str, style: CsvStyle = "plain"
 ) -> str:
     """How to write the target, or an error before any work is done."""
     if target == "-":
@@ -88,7 +88,7 @@ def check_target(
     if suffix == ".xlsx":
         check_workbook()
     if "://" not in target:  # Whether an object can be there is asked elsewhere.
-        check_place(target, source, *others)
+        check_place(target, source, *outputs)
     return style if style != "plain" else WRITERS[suffix] + ", COMPRESSION gzip" * packed
 
 
@@ -126,7 +126,7 @@ def check_finite(writer: str, smoothing: float | None, values: Sequence[str]) ->
         )
 
 
-def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
+def check_place(target: str, source: str | Sequence[str], *outputs: str) -> None:
     """Refuse a place where no file can be written, or that of an input or another output."""
     path = Path(target)
     if "://" in target:
@@ -142,7 +142,7 @@ def check_place(target: str, source: str | Sequence[str], *others: str) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"the output must be a file; {target!r} is a folder. Name another.")
     inputs = [source] if isinstance(source, str) else list(source)
-    for other in [*inputs, *others]:
+    for other in [*inputs, *outputs]:
         if path == Path(other) or (path.exists() and Path(other).exists() and path.samefile(other)):
             what = "its own input" if other in inputs else "the other output"
             raise ValueError(f"the output must not replace {what} {other!r}. Name another.")
@@ -223,9 +223,9 @@ def writing(
     elif writer != WRITERS[".xlsx"]:
         # CSV and JSONL have no place to say how they were made.
         texts[Path(f"{target}{BESIDE}")] = json.dumps(about, indent=1, default=str)
-    with replacing(target) as path, ExitStack() as others:
+    with replacing(target) as path, ExitStack() as stack:
         for other, text in texts.items():
-            new = others.enter_context(replacing(other))
+            new = stack.enter_context(replacing(other))
             new.write_text(text + "\n", encoding="utf-8")
         if writer == WRITERS[".xlsx"] or writer in get_args(CsvStyle):
             found = connection.execute("FROM _relation")
@@ -278,9 +278,9 @@ def writing_parts(
     suffix = next(kind for kind, how in WRITERS.items() if how == writer)
     connection.execute("CREATE TABLE sle_parts AS FROM _relation")
     threads = connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
-    with replacing_folder(target) as folder, ExitStack() as others:
+    with replacing_folder(target) as folder, ExitStack() as stack:
         for other, text in (beside or {}).items():
-            new = others.enter_context(replacing(other))
+            new = stack.enter_context(replacing(other))
             new.write_text(text + "\n", encoding="utf-8")
         # One thread writes one file a part, and keeps the order.
         connection.execute("SET threads = 1")

@@ -80,9 +80,9 @@ def stated_confidence(
                 continue
             says, earns, rng = stated[rows], agreed[rows], np.random.default_rng(seed)
             drawn = resample((says - earns)[:, None], np.ones((len(rows), 1)), bootstrap, rng)
-            said, earned, over = (float(np.mean(x)) for x in (says, earns, says - earns))
+            mean_stated, earned, over = (float(np.mean(x)) for x in (says, earns, says - earns))
             ends, order, who = middle(drawn[:, 0]), sorts(says, earns), a.annotators[m]
-            found.append(Stated(who, source, len(rows), said, earned, over, *ends, order))
+            found.append(Stated(who, source, len(rows), mean_stated, earned, over, *ends, order))
     return found
 
 

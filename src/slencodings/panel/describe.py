@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations
 from slencodings.choices import Alignment
 from slencodings.opinion import Floats
-from slencodings.panel.alternative import alternative_annotator_tests
+from slencodings.panel.alternative import AlternativeAnnotatorTest, alternative_annotator_tests
 from slencodings.panel.confidence import stated_confidence
 from slencodings.panel.families import effective_votes
 from slencodings.panel.held_out import (
@@ -73,36 +73,16 @@ def describe_panel(
     everyone = held.judges
     prices = None if costs is None else _prices(a, everyone, costs)
     tried = _Tried(held, bootstrap, progress, costs is not None)
-    about = About(
-        people=len(np.unique(a.annotator[is_person[a.annotator]])),
-        models=len(everyone),
-        items=len(a.items),
-        annotations=len(annotations.item),
-        repeated=repeated,
-        labels=len(a.labels),
-        predicted=len(held.votes),
-        folds=held.n_folds,
-        bootstrap=bootstrap,
-        seed=seed,
-    )
     tests = alternative_annotator_tests(a, is_person, alignment=alignment, epsilon=epsilon)
     path = [] if prices is None else _path(a.annotators, tried, prices)
     crowds = tried.panel(()).crowds, tried.panel(everyone).crowds
     return Panel(
-        about=about,
+        about=_about(annotations, held, repeated, bootstrap),
         alone=tried.score((), ()),
         together=tried.score(everyone, ()),
         share=tried.share(everyone),
         judges=[
-            Judge(
-                a.annotators[m],
-                family(a.annotators[m]),
-                int(np.sum(a.annotator == m)),
-                tried.score((m,), ()),
-                tried.score(everyone, tuple(j for j in everyone if j != m)),
-                tests.get(a.annotators[m]),
-                None if prices is None else prices[m],
-            )
+            _judge(tried, m, tests.get(a.annotators[m]), None if prices is None else prices[m])
             for m in everyone
         ],
         families=effective_votes(a, is_person, bootstrap=bootstrap, seed=seed),
@@ -111,6 +91,39 @@ def describe_panel(
         stated=stated_confidence(
             annotations, is_person, sources=sources, bootstrap=bootstrap, seed=seed
         ),
+    )
+
+
+def _about(annotations: Annotations, held: HeldOut, repeated: int, bootstrap: int) -> About:
+    """How much there was to go by, and what the results depend on."""
+    a = held.annotations
+    return About(
+        people=len(np.unique(a.annotator[held.people[a.annotator]])),
+        models=len(held.judges),
+        items=len(a.items),
+        annotations=len(annotations.item),
+        repeated=repeated,
+        labels=len(a.labels),
+        predicted=len(held.votes),
+        folds=held.n_folds,
+        bootstrap=bootstrap,
+        seed=held.seed,
+    )
+
+
+def _judge(
+    tried: _Tried, m: int, test: AlternativeAnnotatorTest | None, cost: float | None
+) -> Judge:
+    """What the model with this code is worth, alone and beside the other models."""
+    a, everyone = tried.held.annotations, tried.held.judges
+    return Judge(
+        judge=a.annotators[m],
+        family=family(a.annotators[m]),
+        answers=int(np.sum(a.annotator == m)),
+        alone=tried.score((m,), ()),
+        given_others=tried.score(everyone, tuple(j for j in everyone if j != m)),
+        test=test,
+        cost=cost,
     )
 
 
@@ -136,7 +149,7 @@ class _Tried:
         path: bool,
     ):
         """All that there may be to fit: one judge, all but one, and those on the path between."""
-        self._held, self._bootstrap = held, bootstrap
+        self.held, self._bootstrap = held, bootstrap
         self._fitted: dict[tuple[int, ...], _Fitted] = {}
         J, done = len(held.judges), count(1)
         sets = {0: 1, 1: J, J - 1: J, J: 1}
@@ -148,7 +161,7 @@ class _Tried:
     def panel(self, judges: tuple[int, ...]) -> _Fitted:
         """People and these judges."""
         if judges not in self._fitted:
-            held = self._held
+            held = self.held
             # Panels with some of the models differ from that with all of them in who is asked, not
             # also in how strongly what is learned is held back.
             some = bool(judges) and judges != held.judges
@@ -163,14 +176,14 @@ class _Tried:
 
     def score(self, judges: tuple[int, ...], other: tuple[int, ...]) -> Score:
         """How well a panel predicts people, and how much better than another."""
-        held = self._held
+        held = self.held
         item = held.annotations.item[held.votes]
         own, theirs = self.panel(judges).losses, self.panel(other).losses
         return compare_losses(item, own, theirs, bootstrap=self._bootstrap, seed=held.seed)
 
     def share(self, judges: tuple[int, ...]) -> float:
         """How much of the targets is to be with models: nothing where held-out votes lose by it."""
-        alone, together, held = self.panel(()), self.panel(judges), self._held
+        alone, together, held = self.panel(()), self.panel(judges), self.held
         if np.mean(together.losses) >= np.mean(alone.losses):
             return 0.0
         votes = held.annotations.rows(held.votes)

@@ -224,7 +224,7 @@ def by_number_of_people(
     a, found = held_out.annotations, list[WithPeople]()
     asked = _Asked.of(held_out, np.random.default_rng(seed))
     for n in range(_MOST_PEOPLE + 1):
-        enough = np.flatnonzero(asked.others >= n)
+        enough = np.flatnonzero(asked.n_others >= n)
         if len(enough) < _LEAST_VOTES:
             break
         votes = a.rows(held_out.votes[enough])
@@ -277,7 +277,7 @@ class _Asked(NamedTuple):
         )
 
     @property
-    def others(self) -> Codes:
+    def n_others(self) -> Codes:
         """How many other people are on the item of each vote, (S,)."""
         return self.size - 1
 

@@ -77,7 +77,7 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
         return None
     # Of a few items no tick may lie between two counts.
     most = max(map(sum, zip(*found["items"].values(), strict=True)))
-    whole = {"values": list(range(most + 1))} if most <= _FEW_ITEMS else {"tickMinStep": 1}
+    ticks = {"values": list(range(most + 1))} if most <= _FEW_ITEMS else {"tickMinStep": 1}
     colour = {"domain": list(KINDS.values()), "range": [f"var(--{kind})" for kind in KINDS]}
     return chart(
         values,
@@ -92,7 +92,7 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
                 scale={"domain": [edges[0], edges[-1]]},
             ),
             "x2": {"field": "high"},
-            "y": quantitative("items", "items", axis={"format": ",d", **whole}),
+            "y": quantitative("items", "items", axis={"format": ",d", **ticks}),
             "color": nominal("kind", scale=colour),
             "tooltip": tooltip(
                 ("kind", "items that are", None),

@@ -11,7 +11,7 @@ import numpy as np
 from slencodings.annotations import Annotations
 from slencodings.evaluation.measure import codes_of_truth
 from slencodings.opinion import Codes, Floats
-from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
+from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown, which_are_listed
 from slencodings.report.summary import Item, Items
 from slencodings.report.todo import MOST_EACH, Chosen, Todo
 from slencodings.report.without import Without, likeliest
@@ -48,6 +48,7 @@ def describe_items(
     without: Without,
     todo: Todo,
     chosen: Chosen,
+    *,
     columns: ItemColumns,
     seed: int,
 ) -> Items:
@@ -64,9 +65,15 @@ def describe_items(
     rows = _rows(a, weighed, todo, chosen, columns, annotations_of)
     everybody = shown(a.annotators.tolist(), NAME_LETTERS)
     return {
-        "total": len(a.items),
-        "drawn": chosen.drawn,
-        "listed": _listed(len(a.items), len(rows), chosen.drawn, seed),
+        "listed": which_are_listed(
+            len(a.items),
+            len(rows),
+            "item",
+            f"{len(rows):,} of {len(a.items):,} items are listed, to keep this page small: the "
+            f"most uncertain, those in sharpest conflict, and {chosen.drawn:,} drawn at random "
+            f"(seed {seed}). Search, filters and sorting see these alone; sle encode gives the "
+            "opinion of every item.",
+        ),
         "text": columns.text[0] if columns.text else None,
         "fields": list(columns.fields),
         "pictures": [name for name, values in columns.fields.items() if are_pictures(values)],
@@ -168,13 +175,3 @@ def as_vote(
         int(without.leader[at]),
         rounded(without.probability[at], 2),
     ]
-
-
-def _listed(total: int, listed: int, drawn: int, seed: int) -> str:
-    if listed == total:
-        return "The only item is listed." if total == 1 else f"All {total:,} items are listed."
-    return (
-        f"{listed:,} of {total:,} items are listed, to keep this page small: the most uncertain, "
-        f"those in sharpest conflict, and {drawn:,} drawn at random (seed {seed}). "
-        "Search, filters and sorting see these alone; sle encode gives the opinion of every item."
-    )

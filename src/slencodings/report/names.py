@@ -33,6 +33,17 @@ def shown(names: Iterable[Any], width: int) -> list[str]:
     return result
 
 
+def which_are_listed(total: int, listed: int, what: str, if_cut: str) -> str:
+    """Whether a list has all there are, in words; else what is to be said of it.
+
+    >>> which_are_listed(3, 3, "item", ""), which_are_listed(9, 3, "item", "Three are listed.")
+    ('All 3 items are listed.', 'Three are listed.')
+    """
+    if listed < total:
+        return if_cut
+    return f"The only {what} is listed." if total == 1 else f"All {total:,} {what}s are listed."
+
+
 def _text(name: Any, width: int) -> str:
     if name is None or (isinstance(name, float) and math.isnan(name)):
         return "(none)"

@@ -146,7 +146,7 @@ def render_pairs(found: PairsSummary) -> str:
 def _charts(found: PairsSummary) -> dict[str, Spec | None]:
     ranked = [
         {"name": name, "value": row["score"], "low": row["low"], "high": row["high"]}
-        for name, row in zip(_names(found), found.scores[:_MOST_RANKED], strict=False)
+        for name, row in zip(_option_names(found), found.scores[:_MOST_RANKED], strict=False)
     ]
     zero: Spec = {"zero": False}
     judges = compared = None
@@ -178,12 +178,12 @@ def _chances(found: PairsSummary) -> list[list[float | None]]:
 
 
 def _wins(found: PairsSummary) -> Spec | None:
-    names = _names(found)[:MOST_DRAWN]
+    names = _option_names(found)[:MOST_DRAWN]
     off_diagonal = [x for x in square_of(_chances(found)) if x["row"] != x["column"]]
     return heat(off_diagonal, names, "how often", "wins against") if len(names) > 1 else None
 
 
-def _names(found: PairsSummary) -> list[str]:
+def _option_names(found: PairsSummary) -> list[str]:
     return _texts(row["option"] for row in found.scores)
 
 
@@ -201,7 +201,7 @@ def _header(found: PairsSummary) -> Markup:
 
 def _leader(found: PairsSummary) -> list[Any]:
     """Who is best, and how surely."""
-    names = _names(found)
+    names = _option_names(found)
     if len(names) < 2:
         return [tag("a", "One option", href="#order"), " has no order."]
     first, second = found.scores[:2]
@@ -270,7 +270,7 @@ def _glance(found: PairsSummary, drawn: set[str]) -> list[Any]:
 
 
 def _order(found: PairsSummary, drawn: set[str]) -> list[Any]:
-    names, n = _names(found), len(found.scores)
+    names, n = _option_names(found), len(found.scores)
     rows = [
         [name, f"{row['score']:.2f}", between(row["low"], row["high"], 2), f"{row['judgments']:,}"]
         for name, row in zip(names, found.scores, strict=True)

@@ -14,8 +14,9 @@ from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.annotators.intervals import interval
 from slencodings.annotators.verdicts import Verdict
-from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown
-from slencodings.report.summary import KindTable, OwnConfusion, Pairs, Part, People, Person, Source
+from slencodings.choices import WeightsFrom
+from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown, which_are_listed
+from slencodings.report.summary import KindTable, OwnConfusion, Pairs, Part, People, Person
 from slencodings.report.todo import Chosen
 from slencodings.report.without import Without, likeliest
 from slencodings.trust import Weighed
@@ -51,6 +52,7 @@ def describe_people(
     weighed: Weighed,
     without: Without,
     chosen: Chosen,
+    *,
     times: NDArray[Any] | None,
     sources: KindTable | None,
     of_models: Sequence[str],
@@ -58,22 +60,12 @@ def describe_people(
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
     if not a.named:
-        return {
-            "why_not": NO_NAMES,
-            "total": 0,
-            "listed": "",
-            "source": weighed.source,
-            "rows": [],
-            "pairs": None,
-            "sources": None,
-            "notes": [],
-        }
+        return _nobody(weighed.source)
     judged, M = judgments(a).shared(), len(a.annotators)
-    estimates = ["agreement", "kappa"]
-    roster = describe_annotators(
-        a, crowd=weighed.crowd, estimates=estimates, sort="annotations", groups=0
-    )
     texts = shown(a.annotators.tolist(), NAME_LETTERS)
+    roster = describe_annotators(
+        a, crowd=weighed.crowd, estimates=["agreement", "kappa"], sort="annotations", groups=0
+    )
     known = {
         "reliability": weighed.reliability,
         "items_changed": np.bincount(without.annotator[without.changed], minlength=M),
@@ -81,16 +73,16 @@ def describe_people(
         "differs": differs_most(a, weighed, chosen),
         "trend": trends(a, without, times),
     }
-    busiest = zip(roster.to_rows(), _places_in_crowd(roster.columns["annotator"], a), strict=True)
-    rows = [
-        _person(row, texts[m], {name: x[m] for name, x in known.items()}, weighed.source)
-        for row, m in list(busiest)[:MOST_LISTED]
-    ]
-    rows.sort(key=_worth_a_look)
+    places = _places_in_crowd(roster.columns["annotator"], a)
+    rows = _people_listed(roster.to_rows(), places, texts, known, weighed.source)
     return {
         "why_not": NOT_SHARED if not len(judged.item) else None,
-        "total": M,
-        "listed": _listed(M, len(rows)),
+        "listed": which_are_listed(
+            M,
+            len(rows),
+            "annotator",
+            f"The {len(rows):,} busiest of {M:,} annotators are listed; sle reliability lists all.",
+        ),
         "source": weighed.source,
         "rows": rows,
         "pairs": pair_agreement(judged, M, len(a.labels), texts),
@@ -102,6 +94,35 @@ def describe_people(
     }
 
 
+def _nobody(source: WeightsFrom) -> People:
+    """Where nobody is named there is nobody to tell apart."""
+    return {
+        "why_not": NO_NAMES,
+        "listed": "",
+        "source": source,
+        "rows": [],
+        "pairs": None,
+        "sources": None,
+        "notes": [],
+    }
+
+
+def _people_listed(
+    roster: Sequence[Mapping[str, Any]],
+    places: Sequence[int],
+    texts: Sequence[str],
+    known: Mapping[str, Sequence[Any] | NDArray[Any]],
+    source: WeightsFrom,
+) -> list[Person]:
+    """The busiest annotators of a roster, which has them first; of those the worst first."""
+    busiest = list(zip(roster, places, strict=True))[:MOST_LISTED]
+    rows = [
+        _person(row, texts[m], {name: x[m] for name, x in known.items()}, source)
+        for row, m in busiest
+    ]
+    return sorted(rows, key=_worth_a_look)
+
+
 def _places_in_crowd(names: list[Any], a: Annotations) -> list[int]:
     """Where the annotators of a roster stand; names that JSON cannot say are text there."""
     place = {name: m for m, name in enumerate(a.annotators.tolist())}
@@ -109,7 +130,9 @@ def _places_in_crowd(names: list[Any], a: Annotations) -> list[int]:
     return [place[name] if name in place else as_text[str(name)] for name in names]
 
 
-def _person(row: Mapping[str, Any], name: str, known: Mapping[str, Any], source: Source) -> Person:
+def _person(
+    row: Mapping[str, Any], name: str, known: Mapping[str, Any], source: WeightsFrom
+) -> Person:
     confused = row["said"] is not None
     pair = shown([row["said"], row["peers_say"]], NAME_LETTERS) if confused else [None, None]
     learned = source == "learned"
@@ -171,16 +194,6 @@ def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs
         ],
         "shared": [[int(shared[i, j]) for j in B] for i in B],
     }
-
-
-def _listed(total: int, listed: int) -> str:
-    if listed == total:
-        return (
-            "The only annotator is listed."
-            if total == 1
-            else f"All {total:,} annotators are listed."
-        )
-    return f"The {listed:,} busiest of {total:,} annotators are listed; sle reliability lists all."
 
 
 def _round(x: Any) -> Any:

@@ -120,8 +120,8 @@ def named_annotators(rows: list[tuple[int, Person]], most: int, *, verdicts: boo
     """At most so many annotators, which lead to their place in the list, and how many more."""
     named: list[Any] = []
     for n, row in rows[:most]:
-        told = verdicts and row["verdict"] != "look at"  # which the sentence says already
-        verdict = f" ({row['verdict']})" if told else ""
+        shows = verdicts and row["verdict"] != "look at"  # which the sentence says already
+        verdict = f" ({row['verdict']})" if shows else ""
         link = tag("a", tag("bdi", row["annotator"], dir="auto"), href=f"#annotator-{n}")
         named += [", " if named else "", link, verdict]
     return [*named, f" and {len(rows) - most:,} more" if len(rows) > most else ""]

@@ -32,9 +32,9 @@ from slencodings.report.labels import (
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
 from slencodings.report.summary import Compared, Glance, Histogram, Kind, Score, Scored, Summary
-from slencodings.report.todo import Limits, Todo, choose, describe_next, find_todo
+from slencodings.report.todo import Todo, choose, describe_next, find_todo
 from slencodings.report.without import without_each
-from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES
+from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, Limits
 from slencodings.trust import Weighed, weigh
 from slencodings.trust.learn_crowd import scored_annotators
 
@@ -124,8 +124,10 @@ def summarise(
     return {
         "title": shown([name], 80)[0] if name else "",
         "crowd": _glance(a, weighed, todo, columns.gold, seed, questions=sets is not None),
-        "items": describe_items(a, weighed, without, todo, chosen, columns, seed),
-        "annotators": describe_people(a, weighed, without, chosen, times, confidence, of_models),
+        "items": describe_items(a, weighed, without, todo, chosen, columns=columns, seed=seed),
+        "annotators": describe_people(
+            a, weighed, without, chosen, times=times, sources=confidence, of_models=of_models
+        ),
         "labels": describe_labels(a, weighed, seed, kinds),
         "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
         "next": describe_next(a, weighed, todo, chosen),
@@ -158,7 +160,6 @@ def _glance(
         "annotators": len(a.annotators) if a.named else None,
         "annotations": len(a.item),
         "labels": len(a.labels),
-        "soft": a.soft,
         "ordered": a.ordered,
         "questions": questions,
         "stated": None if a.stated is None else [float(a.stated.min()), float(a.stated.max())],
@@ -166,7 +167,6 @@ def _glance(
             "mean": round(float(per_item.mean()), 2) if len(per_item) else 0.0,
             "least": int(per_item.min()) if len(per_item) else 0,
             "most": int(per_item.max(initial=0)),
-            "one": int(np.sum(per_item == 1)),
         },
         "alpha": alpha,
         "why": {kind: int(np.sum(why == kind)) for kind in get_args(Kind)},
@@ -267,7 +267,7 @@ def compare_encodings(
 
 
 def _encoding_score(row: Row) -> Score:
-    numbers = ("votes", "votes_low", "votes_high", "behind_low", "behind_high")
+    numbers = ("votes", "votes_low", "votes_high")
     # JSON has no infinity.
     finite = {k: None if (x := row[k]) is None or not math.isfinite(x) else x for k in numbers}
     return cast(Score, {"method": row["method"], **finite, "best": row["best"]})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 from slencodings.annotators.verdicts import Verdict
+from slencodings.choices import WeightsFrom
 
 Kind = Literal["few", "conflict", "settled"]
-Source = Literal["given", "learned", "alike"]
 
 
 class PerItem(TypedDict):
@@ -16,7 +16,6 @@ class PerItem(TypedDict):
     mean: float
     least: int
     most: int
-    one: int
 
 
 class Histogram(TypedDict):
@@ -53,7 +52,6 @@ class Glance(TypedDict):
     annotators: int | None
     annotations: int
     labels: int
-    soft: bool
     ordered: bool
     questions: bool
     stated: list[float] | None
@@ -63,7 +61,7 @@ class Glance(TypedDict):
     uncertainty: float
     doubts: Histogram
     probabilities: Histogram
-    source: Source
+    source: WeightsFrom
     truth: bool
     wrong: float | None
     scored: Scored | None
@@ -101,8 +99,6 @@ class Items(TypedDict):
     `pictures` are the fields whose values are addresses of pictures.
     """
 
-    total: int
-    drawn: int
     listed: str
     text: str | None
     fields: list[str]
@@ -171,9 +167,8 @@ class People(TypedDict):
     """The annotators that are listed, and why not if there are none."""
 
     why_not: str | None
-    total: int
     listed: str
-    source: Source
+    source: WeightsFrom
     rows: list[Person]
     pairs: Pairs | None
     sources: KindTable | None
@@ -244,8 +239,6 @@ class Score(TypedDict):
     votes: float | None
     votes_low: float | None
     votes_high: float | None
-    behind_low: float | None
-    behind_high: float | None
     best: bool
 
 

@@ -13,6 +13,7 @@ from slencodings.report.names import NAME_LETTERS, rounded, shown
 from slencodings.report.summary import Next, Open
 from slencodings.triage import Triage, assign, triage
 from slencodings.triage.outlook import look_ahead
+from slencodings.triage.status import Limits
 from slencodings.trust import Weighed
 
 # So many are listed that a page stays below 3 MB: items, annotations in all and of one item.
@@ -62,14 +63,6 @@ def choose(
 
 # Items that are named as the next to annotate or to decide, and annotators for each.
 _NEXT, _ASKED = 25, 5
-
-
-class Limits(NamedTuple):
-    """What an item needs to be settled, and how much conflict to bear, as in `triage.status`."""
-
-    least_votes: int
-    least_probability: float
-    conflict: float
 
 
 class Todo(NamedTuple):

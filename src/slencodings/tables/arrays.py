@@ -33,7 +33,7 @@ from slencodings.tables.engines import (
     to_arrays,
 )
 from slencodings.tables.roles import Reading, in_order
-from slencodings.tables.rows import check_named, read_rows
+from slencodings.tables.rows import Rows, check_named, read_rows
 
 
 def from_table(
@@ -94,39 +94,47 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     if reading.confidence_scale is None:
         as_stated = replace(reading, confidence_scale=unchanged)
     rows = read_rows(_in_memory(table), as_stated, ordered=True)
-    frame, items = _coded(rows.frame, ITEM, "sle_i")
-    spoken = frame.filter(~nw.col(rows.answer).is_null())
-    annotators = np.asarray(["anonymous"], dtype=object)
-    if reading.annotator is None:
-        spoken = spoken.with_columns(nw.lit(0).alias("sle_m"))
-    else:
-        spoken, annotators = _coded(spoken, ANNOTATOR, "sle_m")
-    if not rows.soft:
-        place = {label: k for k, label in enumerate(rows.labels)}
-        spoken = look_up(spoken, LABEL, place, "sle_y")
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
-    columns = [ROW, "sle_i", "sle_m", *y, STATED, UNCERTAINTY, RELIABILITY]
-    sorted_rows = _in_order(spoken.select(*columns), found=("sle_i", y[0]))
-    # Who gave no name is one more, called None.
-    nobody = len(annotators)
-    who = np.nan_to_num(sorted_rows["sle_m"].astype(float), nan=nobody).astype(np.intp)
-    if (who == nobody).any():
-        annotators = np.asarray([*annotators, None], dtype=object)
-    u, stated = _doubt(sorted_rows, reading)
+    arrays, items, annotators = _codes(rows, y, named=reading.annotator is not None)
+    u, stated = _doubt(arrays, reading)
     return Annotations(
-        item=sorted_rows["sle_i"].astype(np.intp),
-        annotator=who,
-        y=np.stack([sorted_rows[c] for c in y], axis=-1)
+        item=arrays["sle_i"].astype(np.intp),
+        annotator=arrays["sle_m"],
+        y=np.stack([arrays[c] for c in y], axis=-1)
         if rows.soft
-        else sorted_rows["sle_y"].astype(np.intp),
+        else arrays["sle_y"].astype(np.intp),
         uncertainty=u,
         items=items,
         annotators=annotators,
         labels=as_names(rows.labels),
         stated=stated,
-        reliability=None if reading.reliability is None else sorted_rows[RELIABILITY].astype(float),
+        reliability=None if reading.reliability is None else arrays[RELIABILITY].astype(float),
         ordered=reading.ordered,
     )
+
+
+def _codes(
+    rows: Rows, y: Sequence[str], *, named: bool
+) -> tuple[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any]]:
+    """Rows that have an answer as arrays by column, and the names behind items and annotators."""
+    frame, items = _coded(rows.frame, ITEM, "sle_i")
+    answered = frame.filter(~nw.col(rows.answer).is_null())
+    annotators = np.asarray(["anonymous"], dtype=object)
+    if named:
+        answered, annotators = _coded(answered, ANNOTATOR, "sle_m")
+    else:
+        answered = answered.with_columns(nw.lit(0).alias("sle_m"))
+    if not rows.soft:
+        place = {label: k for k, label in enumerate(rows.labels)}
+        answered = look_up(answered, LABEL, place, "sle_y")
+    columns = [ROW, "sle_i", "sle_m", *y, STATED, UNCERTAINTY, RELIABILITY]
+    arrays = _in_order(answered.select(*columns), found=("sle_i", y[0]))
+    # Who gave no name is one more, called None.
+    nobody = len(annotators)
+    who = np.nan_to_num(arrays["sle_m"].astype(float), nan=nobody).astype(np.intp)
+    if (who == nobody).any():
+        annotators = np.asarray([*annotators, None], dtype=object)
+    return arrays | {"sle_m": who}, items, annotators
 
 
 def _in_order(frame: Frame, found: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -1,6 +1,6 @@
 """What may be wrong with the rows of a crowd, and how to say it.
 
-One pass counts all flaws; rows are searched only to show the first that has one.
+One pass counts all problems; rows are searched only to show the first that has one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROUNDING = 1e-5
 _both, _either = nw.Expr.__and__, nw.Expr.__or__
 
 
-class Flaw(NamedTuple):
+class Problem(NamedTuple):
     """What may be wrong with a row, and how to say what is needed, what came and what to do."""
 
     condition: nw.Expr
@@ -40,23 +40,24 @@ class Flaw(NamedTuple):
         ).rstrip()
 
 
-def flaws_of(
+def problems_of(
     reading: Reading, answers: Answers, numbers: list[Number], *, learned: bool
-) -> list[Flaw]:
+) -> list[Problem]:
     """All that may be wrong with a row."""
     label, labels, first, missing = reading.label, answers.labels, answers.names[0], reading.missing
     K = len(labels or ())
     return [
-        *id_flaws(str(reading.item), reading.annotator, first, missing),
-        *(soft_flaws(label, K) if answers.soft else label_flaws(reading, labels, learned=learned)),
-        *([] if reading.base_rate is None else prior_flaws(reading.base_rate, K)),
-        *(flaw for value in numbers for flaw in number_flaws(value, first, missing)),
+        *id_problems(str(reading.item), reading.annotator, first, missing),
+        *(soft_problems(label, K) if answers.soft else []),
+        *([] if answers.soft else label_problems(reading, labels, learned=learned)),
+        *([] if reading.base_rate is None else prior_problems(reading.base_rate, K)),
+        *(problem for value in numbers for problem in number_problems(value, first, missing)),
     ]
 
 
-def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> list[Flaw]:
+def id_problems(item: str, annotator: str | None, first: str, missing: Missing) -> list[Problem]:
     """An annotation without item, or, unless that is allowed, without annotator."""
-    nameless = Flaw(
+    nameless = Problem(
         nw.col(ITEM).is_null(),
         "every annotation must name its item",
         f"have none in column {item!r}",
@@ -64,7 +65,7 @@ def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> 
     )
     if annotator is None or missing != "error":
         return [nameless]
-    anonymous = Flaw(
+    anonymous = Problem(
         nw.col(ANNOTATOR).is_null() & ~nw.col(first).is_null(),
         "every annotation must name its annotator",
         f"have none in column {annotator!r}",
@@ -73,7 +74,9 @@ def id_flaws(item: str, annotator: str | None, first: str, missing: Missing) -> 
     return [nameless, anonymous]
 
 
-def label_flaws(reading: Reading, labels: Sequence[Any] | None, *, learned: bool) -> list[Flaw]:
+def label_problems(
+    reading: Reading, labels: Sequence[Any] | None, *, learned: bool
+) -> list[Problem]:
     """A label that is not among those given, or those that a crowd was learned for."""
     if labels is None:
         return []
@@ -86,27 +89,27 @@ def label_flaws(reading: Reading, labels: Sequence[Any] | None, *, learned: bool
         what_to_do = f"Add what is missing to {named}, or leave {named} out to take all there are."
     needed = f"column {reading.label!r} must hold {needed}"
     unknown = ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null()
-    return [Flaw(unknown, needed, "do not", what_to_do, LABEL)]
+    return [Problem(unknown, needed, "do not", what_to_do, LABEL)]
 
 
-def soft_flaws(label: Any, K: int) -> list[Flaw]:
+def soft_problems(label: Any, K: int) -> list[Problem]:
     """Probabilities that are partly missing, negative, or do not sum to one."""
     p = [nw.col(engines.probability(k)) for k in range(K)]
     known = engines.fold(_both, (~x.is_null() for x in p))
     return [
-        Flaw(
+        Problem(
             ~known & engines.fold(_either, (~x.is_null() for x in p)),
             f"the {K} probabilities of {label!r} must all be there, or none",
             "lack some",
             "Fill them with 0 if that is what is meant.",
         ),
-        Flaw(
+        Problem(
             known & engines.fold(_either, (x < 0 for x in p)),
             "probabilities must not be negative",
             f"have one in {label!r}",
             "Scores such as logits need a softmax first.",
         ),
-        Flaw(
+        Problem(
             known & ((engines.fold(add, p) - 1).abs() > _ROUNDING),
             f"the probabilities of {label!r} must sum to 1",
             "do not",
@@ -115,7 +118,7 @@ def soft_flaws(label: Any, K: int) -> list[Flaw]:
     ]
 
 
-def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
+def prior_problems(base_rate: Any, K: int) -> list[Problem]:
     """Base rates that are missing, negative, or do not sum to one."""
     a = [nw.col(engines.prior(k)) for k in range(K)]
     unknown = engines.fold(_either, (x.is_null() for x in a))
@@ -123,13 +126,13 @@ def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
         _either, (x < 0 for x in a)
     )
     return [
-        Flaw(
+        Problem(
             unknown,
             "`base_rate` must be there for every row",
             f"lack some in {base_rate!r}",
             f"Fill them with 1/{K} where nothing is known.",
         ),
-        Flaw(
+        Problem(
             ~unknown & wrong,
             "`base_rate` must not be negative and must sum to 1",
             f"do not in {base_rate!r}",
@@ -138,20 +141,20 @@ def prior_flaws(base_rate: Any, K: int) -> list[Flaw]:
     ]
 
 
-def number_flaws(value: Number, first: str, missing: Missing) -> list[Flaw]:
+def number_problems(value: Number, first: str, missing: Missing) -> list[Problem]:
     """A number out of its range, or missing unless that is allowed."""
     by_annotator = isinstance(value.spec, Mapping)
     if not (by_annotator or isinstance(value.spec, str)):
         return []
     x, answered = nw.col(value.column), ~nw.col(first).is_null()
-    out = Flaw(
+    out = Problem(
         answered & ((x < value.low) | (x > value.high)),
         f"`{value.name}` must lie in [{value.low:g}, {value.high:g}]",
         f"do not in column {value.spec!r}",
         value.hint,
         value.column,
     )
-    absent = Flaw(
+    absent = Problem(
         answered & x.is_null(),
         f"`{value.name}` must "
         + ("know every annotator" if by_annotator else "be there for every annotation"),
@@ -162,51 +165,53 @@ def number_flaws(value: Number, first: str, missing: Missing) -> list[Flaw]:
     return [out] * (not by_annotator) + [absent] * (missing == "error")
 
 
-# What looks for flaws in rows that name their answers in a column, be it later: the rows to go on
-# with, and how many there are, if that is known by then.
-Check: TypeAlias = Callable[[Frame, list[Flaw], str], tuple[Frame, dict[str, int]]]
+# What looks for problems in rows that name their answers in a column, be it later: the rows to go
+# on with, and how many there are, if that is known by then.
+Check: TypeAlias = Callable[[Frame, list[Problem], str], tuple[Frame, dict[str, int]]]
 
 
-def check_now(frame: Frame, flaws: list[Flaw], first: str) -> tuple[Frame, dict[str, int]]:
-    """Look for flaws before anything else is done."""
-    return frame, refuse_flaws(frame, flaws, first)
+def check_now(frame: Frame, problems: list[Problem], first: str) -> tuple[Frame, dict[str, int]]:
+    """Look for problems before anything else is done."""
+    return frame, refuse_problems(frame, problems, first)
 
 
-def any_of(flaws: Sequence[Flaw]) -> nw.Expr:
+def any_of(problems: Sequence[Problem]) -> nw.Expr:
     """Whether a row has one of them."""
-    return engines.fold(_either, (flaw.condition for flaw in flaws))
+    return engines.fold(_either, (problem.condition for problem in problems))
 
 
-def refuse_flaws(frame: Frame, flaws: list[Flaw], first: str) -> dict[str, int]:
-    """Count all flaws in one pass and raise the first that occurs, with a row that shows it."""
+def refuse_problems(frame: Frame, problems: list[Problem], first: str) -> dict[str, int]:
+    """Count all problems in one pass and raise the first that occurs, with a row that shows it."""
     # Databases go through rows one by one, so they first add up as little as possible.
-    asked = [any_of(flaws)] if engines.is_database(frame) else [flaw.condition for flaw in flaws]
+    asked = [any_of(problems)] if engines.is_database(frame) else [x.condition for x in problems]
     rows, unlabelled, *found = _counts(frame, first, asked)
     if not rows or any(found):
-        raise ValueError(_what_is_wrong(frame, flaws, rows, found))
+        raise ValueError(_what_is_wrong(frame, problems, rows, found))
     return {"rows": rows, "unlabelled": unlabelled}
 
 
-def refuse_flaws_by_label(frame: Frame, flaws: list[Flaw]) -> tuple[dict[str, int], list[Any]]:
+def refuse_problems_by_label(
+    frame: Frame, problems: list[Problem]
+) -> tuple[dict[str, int], list[Any]]:
     """The same, and what the rows have as labels, in one pass for databases that look at all."""
-    counts = {"rows": nw.len(), "flaws": any_of(flaws).cast(nw.Int64).sum()}
+    counts = {"rows": nw.len(), "problems": any_of(problems).cast(nw.Int64).sum()}
     found = engines.small(frame.group_by(LABEL).agg(*(x.alias(name) for name, x in counts.items())))
-    said = dict(zip(found[LABEL], found["rows"], strict=True))
-    rows = sum(said.values())
-    flawed = sum(found["flaws"])
-    if not rows or flawed:
-        raise ValueError(_what_is_wrong(frame, flaws, rows, [flawed]))
-    return {"rows": rows, "unlabelled": said.get(None, 0)}, list(said)
+    by_label = dict(zip(found[LABEL], found["rows"], strict=True))
+    rows = sum(by_label.values())
+    wrong = sum(found["problems"])
+    if not rows or wrong:
+        raise ValueError(_what_is_wrong(frame, problems, rows, [wrong]))
+    return {"rows": rows, "unlabelled": by_label.get(None, 0)}, list(by_label)
 
 
-def _what_is_wrong(frame: Frame, flaws: list[Flaw], rows: int, found: list[int]) -> str:
-    """The first flaw that was found, so many of each or in all, in words."""
+def _what_is_wrong(frame: Frame, problems: list[Problem], rows: int, found: list[int]) -> str:
+    """The first problem that was found, so many of each or in all, in words."""
     if rows == 0:
         return "the table has no rows; at least one annotation is needed."
-    if len(found) < len(flaws):
-        found = _counts(frame, ITEM, [flaw.condition for flaw in flaws])[2:]
-    count, flaw = next((n, flaw) for n, flaw in zip(found, flaws, strict=True) if n)
-    return flaw.say(count, rows, _where(frame, flaw))
+    if len(found) < len(problems):
+        found = _counts(frame, ITEM, [problem.condition for problem in problems])[2:]
+    count, problem = next((n, problem) for n, problem in zip(found, problems, strict=True) if n)
+    return problem.say(count, rows, _where(frame, problem))
 
 
 def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int]:
@@ -215,20 +220,20 @@ def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int
         nw.len().alias("rows"),
         (nw.len() - nw.col(first).count()).alias("unlabelled"),
         # Spark adds up numbers only.
-        *(x.cast(nw.Int64).sum().alias(f"flaw{i}") for i, x in enumerate(conditions)),
+        *(x.cast(nw.Int64).sum().alias(f"problem{i}") for i, x in enumerate(conditions)),
     )
     return [int(n or 0) for (n,) in engines.small(counts).values()]
 
 
-def _where(frame: Frame, flaw: Flaw) -> str:
-    """The first row with the flaw, in words; its number where the engine keeps an order."""
+def _where(frame: Frame, problem: Problem) -> str:
+    """The first row with the problem, in words; its number where the engine keeps an order."""
     names = frame.collect_schema().names()
     if ROW not in names:
         frame = engines.numbered(frame) or frame
         names = frame.collect_schema().names()
-    found = frame.filter(flaw.condition)
+    found = frame.filter(problem.condition)
     row = engines.small((found.sort(ROW) if ROW in names else found).head(1))
-    value = [repr(row[flaw.shown][0])] if flaw.shown else []
+    value = [repr(row[problem.shown][0])] if problem.shown else []
     at = [f"in row {row[ROW][0] + 1} of the data"] if ROW in row else []
     ids = {"item": row[ITEM][0], "annotator": row.get(ANNOTATOR, [None])[0]}
     named = [f"{role} {v!r}" for role, v in ids.items() if v is not None and v == v]

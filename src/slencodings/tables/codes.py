@@ -39,14 +39,14 @@ def read_codes(table: Any, reading: Reading) -> Annotations | None:
     columns = _columns(table, reading) if _simple(reading) else None
     if columns is None:
         return None
-    said = _label_codes(columns[str(reading.label)], reading.labels)
+    answers = _label_codes(columns[str(reading.label)], reading.labels)
     item = _codes(columns[str(reading.item)])
-    if said is None or item is None or np.min(item[0]) < 0:
+    if answers is None or item is None or np.min(item[0]) < 0:
         return None
     scale = reading.confidence_scale
     as_stated = replace(reading, confidence_scale=col.unchanged) if scale is None else reading
     (doubt, to_uncertainty), trust = col.stated(as_stated), col.reliability(reading.reliability)
-    (y, labels), (i, items) = said, item
+    (y, labels), (i, items) = answers, item
     answered = np.flatnonzero(y >= 0) if np.min(y) < 0 else slice(None)
     y, i = y[answered], i[answered]
     who = np.zeros(len(y), dtype=np.intp), np.asarray(["anonymous"], dtype=object)

@@ -129,12 +129,12 @@ def _known_names(
 
 
 def settled(
-    frame: Frame, answers: Answers, reading: Reading, rows: int | None, said: Frame | list[Any]
+    frame: Frame, answers: Answers, reading: Reading, rows: int | None, values: Frame | list[Any]
 ) -> tuple[Frame, list[Any]]:
-    """The frame with answers as they are to be, and all labels: what was `said`, or in its rows."""
+    """The frame with answers as they are to be, and all labels: those of `values`, or of rows."""
     labels = answers.labels
     if labels is None:
-        labels = found_labels(said, reading.label, rows)
+        labels = found_labels(values, reading.label, rows)
         check_count(labels, rows)
     if answers.soft:
         return _normalised(frame, answers.names), labels
@@ -208,8 +208,8 @@ def list_length(frame: Frame, name: str) -> int:
     found = small(frame.select(n.min().alias("sle_least"), n.max().alias("sle_most")))
     (least,), (most,) = found.values()
     if least != most:
-        others = (numbered(frame) or frame).filter(n != most)
-        first, shorter = small(others.head(1)), small(others.select(nw.len().alias("sle_n")))
+        unequal = (numbered(frame) or frame).filter(n != most)
+        first, shorter = small(unequal.head(1)), small(unequal.select(nw.len().alias("sle_n")))
         at = f" in row {first[ROW][0] + 1} of the data" if ROW in first else ""
         raise ValueError(
             f"the lists in column {name!r} must be equally long; the longest has {most} values, "
@@ -246,10 +246,10 @@ def label_column(
         dtype = nw.Boolean() if isinstance(first, bool) else dtype
         column = column.cast(dtype)
     if dtype.is_numeric():
-        whole = dtype.is_integer() and all(float(v).is_integer() for v in given)
-        column = column.cast(nw.Int64 if whole else nw.Float64)
-        column = column if whole else column.fill_nan(None)
-        given = [int(v) if whole else float(v) for v in given]
+        integers = dtype.is_integer() and all(float(v).is_integer() for v in given)
+        column = column.cast(nw.Int64 if integers else nw.Float64)
+        column = column if integers else column.fill_nan(None)
+        given = [int(v) if integers else float(v) for v in given]
     return column, None if labels is None else given
 
 
@@ -267,11 +267,11 @@ def check_count(labels: Sequence[Any], rows: int | None = None, named: str = "la
         )
 
 
-def found_labels(said: Frame | list[Any], label: Any, rows: int | None) -> list[Any]:
+def found_labels(values: Frame | list[Any], label: Any, rows: int | None) -> list[Any]:
     """The labels that occur in rows or among values, in their order."""
-    if not isinstance(said, list):
-        said = small(said.group_by(LABEL).agg(nw.len().alias("sle_n")))[LABEL]
-    found = [v for v in said if v is not None and v == v]
+    if not isinstance(values, list):
+        values = small(values.group_by(LABEL).agg(nw.len().alias("sle_n")))[LABEL]
+    found = [v for v in values if v is not None and v == v]
     if not found:
         where = "all rows" if rows is None else counted(rows, "row")
         raise ValueError(
@@ -314,8 +314,8 @@ def typed_labels(reading: Reading, table: Any) -> Reading:
         nw.Date: date.fromisoformat,
         nw.Datetime: datetime.fromisoformat,
     }
-    whole = int if dtype.is_integer() else float if dtype.is_numeric() else None
-    read = whole or next((read for kind, read in kinds.items() if dtype == kind), str)
+    number = int if dtype.is_integer() else float if dtype.is_numeric() else None
+    read = number or next((read for kind, read in kinds.items() if dtype == kind), str)
     try:
         return replace(reading, labels=[read(word) for word in labels])
     except (KeyError, ValueError) as error:

@@ -172,9 +172,9 @@ def as_column(name: str, given: Any) -> Any:
             "Make them all text first: str(value)."
         )
     if "number" in kinds:
-        whole = all(isinstance(v, Integral) for v in known)
+        integers = all(isinstance(v, Integral) for v in known)
         filled = [0 if gone else v for v, gone in zip(values, missing, strict=True)]
-        array = np.asarray(filled, dtype=None if whole else float)
+        array = np.asarray(filled, dtype=None if integers else float)
         return np.ma.masked_array(array, missing) if any(missing) else array
     array = np.empty(len(values), dtype=object)
     if "list" in kinds:

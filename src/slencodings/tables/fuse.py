@@ -25,8 +25,9 @@ from slencodings.choices import (
     Value,
     check_word,
 )
-from slencodings.tables import learned, sums
-from slencodings.tables.checks import Flaw, refuse_flaws
+from slencodings.opinion import USUAL_WEIGHT
+from slencodings.tables import learned, long, sums
+from slencodings.tables.checks import Problem, refuse_problems
 from slencodings.tables.columns import Number, identifier, number
 from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table
 from slencodings.tables.rows import Reading, Rows, read_rows
@@ -35,9 +36,6 @@ from slencodings.tables.weights import LIKELIHOOD, WORTH
 
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
-
-# W of opinions unless it is said or learned.
-USUAL_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
@@ -204,7 +202,7 @@ def fuse_evidence(
         *(number(schema, Number(n, c, n, 0.0, math.inf, "")) for n, c in amounts.items()),
     )
     added = [(name, column) for name, column in amounts.items() if column != LIKELIHOOD]
-    refuse_flaws(frame, [_no_amount(name, column) for name, column in added], LABEL)
+    refuse_problems(frame, [_no_amount(name, column) for name, column in added], LABEL)
     frame = frame.with_columns(nw.col(WORTH) / W)
     fusing = Fusing(
         smoothing=0.0 if crowd is None else None,
@@ -219,9 +217,9 @@ def fuse_evidence(
     return give_back(frame, about)
 
 
-def _no_amount(name: str, column: str) -> Flaw:
+def _no_amount(name: str, column: str) -> Problem:
     x = nw.col(column)
-    return Flaw(
+    return Problem(
         x.is_null() | (x < 0) | (x == math.inf),
         f"`{name}` must be finite and not negative",
         "are not",
@@ -235,8 +233,10 @@ def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
     form = fusing.form or "wide"
     _check_form(rows, fusing.operator, form)
     plan = _plan(rows, fusing)
-    room = learned if plan.through_truth(form) else sums
-    make = {"wide": room.wide, "long": room.long, "evidence": room.pseudo_counts}
+    if plan.through_truth(form):
+        make = {"wide": learned.wide, "long": learned.long, "evidence": learned.pseudo_counts}
+    else:
+        make = {"wide": sums.wide, "long": long.long, "evidence": long.pseudo_counts}
     return make[form](rows, plan), {
         "operator": plan.operator,
         "smoothing": plan.smoothing,
@@ -288,7 +288,7 @@ def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
     Sums of different annotations are merged by adding them up; `fuse_rows` fuses them.
     """
     plan = _plan(rows, fusing)
-    room = learned if plan.through_truth("evidence") else sums
+    room = learned if plan.through_truth("evidence") else long
     return room.evidence(rows, plan), plan.smoothing
 
 

@@ -29,6 +29,14 @@ from slencodings.tables.engines import (
     fold,
     probability,
 )
+from slencodings.tables.long import (
+    base_rates,
+    long_beliefs,
+    long_values,
+    only_named,
+    stack,
+    stacked_by_label,
+)
 from slencodings.tables.rows import Rows
 from slencodings.tables.sums import (
     BELIEF,
@@ -36,13 +44,7 @@ from slencodings.tables.sums import (
     COUNT,
     TOTAL,
     Plan,
-    base_rates,
     belief,
-    long_beliefs,
-    long_values,
-    only_named,
-    stack,
-    stacked_by_label,
     sum_by_item,
     wide_names,
     wide_values,
@@ -50,7 +52,7 @@ from slencodings.tables.sums import (
 )
 from slencodings.tables.weights import (
     LIKELIHOOD,
-    SAID,
+    PLACE,
     TRUE,
     WORTH,
     add_likelihoods,
@@ -103,18 +105,18 @@ def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
 
 
 def evidence(rows: Rows, plan: Plan) -> Frame:
-    """WORTH, COUNT and LIKELIHOOD by item and label, as `sums.evidence` has the first two.
+    """WORTH, COUNT and LIKELIHOOD by item and label, as `long.evidence` has the first two.
 
     LIKELIHOOD is that of all annotations of the item if the label is true, so every label of an
     item that has an annotation has a row.
     """
     frame, share = _spoken(rows)
     frame = by_truth(frame.with_columns(share.alias(COUNT)), _crowd(plan))
-    said = nw.col(COUNT) * nw.when(nw.col(LABEL) == nw.col(TRUE)).then(1.0).otherwise(0.0)
+    count = nw.col(COUNT) * nw.when(nw.col(LABEL) == nw.col(TRUE)).then(1.0).otherwise(0.0)
     brings = {
-        WORTH: said * nw.col(WORTH),
+        WORTH: count * nw.col(WORTH),
         CERTAIN: nw.lit(0.0),
-        COUNT: said,
+        COUNT: count,
         LIKELIHOOD: nw.col(COUNT) * nw.col(LIKELIHOOD),
     }
     frame = frame.select(
@@ -159,12 +161,12 @@ def _sums(rows: Rows, plan: Plan) -> Frame:
         sums = {worth(k): nw.col(COUNT) * of_label(WORTH, k) for k in K}
         return sum_by_item(add_worth(frame, crowd), sums | count)
     frame = add_likelihoods(frame, crowd)
-    told = [likelihood(k) for k in K[1:]]
+    likelihoods = [likelihood(k) for k in K[1:]]
     if rows.soft or rows.averaged:  # Else each is one, or says nothing and is worth nothing.
-        shared = ((nw.col(COUNT) * nw.col(name)).alias(name) for name in (WORTH, *told))
+        shared = ((nw.col(COUNT) * nw.col(name)).alias(name) for name in (WORTH, *likelihoods))
         frame = frame.with_columns(*shared)
-    sums = {worth(k): nw.when(nw.col(SAID) == k).then(nw.col(WORTH)).otherwise(0.0) for k in K}
-    frame = sum_by_item(frame, sums | count | {name: nw.col(name) for name in told})
+    sums = {worth(k): nw.when(nw.col(PLACE) == k).then(nw.col(WORTH)).otherwise(0.0) for k in K}
+    frame = sum_by_item(frame, sums | count | {name: nw.col(name) for name in likelihoods})
     return frame.with_columns(nw.lit(0.0).alias(likelihood(0)))
 
 
@@ -199,10 +201,10 @@ def _with_posterior(frame: Frame, model: TruthModel) -> Frame:
     log_prior = [math.log(p) if p > 0 else -math.inf for p in model.prior.tolist()]
     n = nw.col(COUNT)
     several = nw.when(n > 1).then(n - 1).otherwise(0.0)
-    told = 1 + model.correlation * several
+    design_effect = 1 + model.correlation * several
     K = range(len(log_prior))
     frame = frame.with_columns(
-        *((log_prior[k] + nw.col(likelihood(k)) / told).alias(_truth(k)) for k in K)
+        *((log_prior[k] + nw.col(likelihood(k)) / design_effect).alias(_truth(k)) for k in K)
     )
     t = [nw.col(_truth(k)) for k in K]
     frame = computed(frame).with_columns(nw.max_horizontal(*t).alias("sle_top"))

@@ -15,7 +15,7 @@ import narwhals as nw
 from slencodings.annotations import counted, some
 from slencodings.choices import Duplicates, Missing, check_word
 from slencodings.tables import engines
-from slencodings.tables.checks import Check, check_now, flaws_of, refuse_flaws_by_label
+from slencodings.tables.checks import Check, check_now, problems_of, refuse_problems_by_label
 from slencodings.tables.columns import (
     Number,
     answers_of,
@@ -105,7 +105,7 @@ def read_rows(
     `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt. A `check` for
     later leaves `counts` empty until then.
     """
-    reading = replace(reading, label=_names(reading.label), base_rate=_names(reading.base_rate))
+    reading = replace(reading, label=_as_list(reading.label), base_rate=_as_list(reading.base_rate))
     if crowd is not None:
         _check_crowd(reading, crowd)
     check_word("missing", reading.missing, Missing)
@@ -127,20 +127,24 @@ def read_rows(
         unchecked = _in_order(unchecked)
     if mappings:
         unchecked = _looked_up(unchecked, schema, mappings, annotator)
-    flaws = flaws_of(reading, answers, numbers, learned=crowd is not None)
-    in_database, said = engines.is_database(unchecked), None
+    problems = problems_of(reading, answers, numbers, learned=crowd is not None)
+    in_database, values = engines.is_database(unchecked), None
     if in_database and answers.labels is None:
-        frame, (counts, said) = unchecked, refuse_flaws_by_label(unchecked, flaws)
+        frame, (counts, values) = unchecked, refuse_problems_by_label(unchecked, problems)
     else:
-        frame, counts = check(unchecked, flaws, answers.names[0])
-    frame, labels = settled(frame, answers, reading, counts.get("rows"), said or unchecked)
+        frame, counts = check(unchecked, problems, answers.names[0])
+    frame, labels = settled(frame, answers, reading, counts.get("rows"), values or unchecked)
     frame = frame.with_columns(to_uncertainty(nw.col(STATED)).alias(UNCERTAINTY))
     frame = frame if ordered else frame.drop(STATED)
     frame = _without_missing(frame, answers.names, reading, _certain(reading, crowd))
-    frame, item = _once_each(frame, answers.names, reading), str(reading.item)
-    rows = Rows(frame, labels, item, counts, answers.soft, bool(priors), give_back, crowd)
-    all_reliable = reading.reliability is None and in_database
-    return rows._replace(averaged=reading.duplicates == "average", all_reliable=all_reliable)
+    frame = _once_each(frame, answers.names, reading)
+    rows = Rows(frame, labels, str(reading.item), counts, soft=answers.soft, priors=bool(priors))
+    return rows._replace(
+        give_back=give_back,
+        crowd=crowd,
+        averaged=reading.duplicates == "average",
+        all_reliable=reading.reliability is None and in_database,
+    )
 
 
 def _check_crowd(reading: Reading, crowd: Crowd) -> None:
@@ -211,7 +215,7 @@ def _check_mapping(schema: nw.Schema, value: Number, annotator: str | None) -> N
         check_range(value, given, f" for {name!r}")
 
 
-def _names(spec: Any) -> Any:
+def _as_list(spec: Any) -> Any:
     """One name, or a list of several."""
     if isinstance(spec, str) or not isinstance(spec, Iterable):
         return cast("Any", spec)

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import add
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
@@ -45,12 +44,8 @@ from slencodings.tables.engines import (
     Frame,
     computed,
     fold,
-    look_up,
     prior,
     probability,
-    renamed,
-    stacked,
-    with_totals,
 )
 from slencodings.tables.roles import twins
 from slencodings.tables.rows import Rows, with_sum_of_source
@@ -62,8 +57,6 @@ if TYPE_CHECKING:
 CERTAIN, UNIT = "sle_certain", "sle_unit"
 TOTAL, CERTAIN_TOTAL = "sle_total", "sle_certain_total"
 COUNT, BELIEF = "sle_count", "sle_b"
-# So few labels are added up side by side, and stacked, in less time than items by label are.
-MOST_STACKED = 10
 
 
 class Plan(NamedTuple):
@@ -105,26 +98,26 @@ def wide(rows: Rows, plan: Plan) -> Frame:
     """A row per item: one group-by, with a sum per label."""
     names = wide_names(rows.item, plan)
     a = _fused_priors(rows, plan) if rows.priors else None
-    return wide_values(_wide_beliefs(rows, plan), rows.item, plan, names, a)
+    return wide_values(wide_beliefs(rows, plan), rows.item, plan, names, a)
 
 
-def _wide_beliefs(rows: Rows, plan: Plan) -> Frame:
+def wide_beliefs(rows: Rows, plan: Plan) -> Frame:
     """Beliefs of each label and UNCERTAINTY by item, and the sums that they are made of."""
     K = range(len(plan.labels))
     frame = _wide_sums(rows, plan)
-    E, C = _wide_columns(plan)
+    E, C = wide_columns(plan)
     if plan.operator == "constraint":
-        frame = _taken_back(frame.with_columns(nw.max_horizontal(*E).alias(TOTAL)), E)
+        frame = taken_back(frame.with_columns(nw.max_horizontal(*E).alias(TOTAL)), E)
     frame = computed(frame).with_columns(
         fold(add, E).alias(TOTAL), *([fold(add, C).alias(CERTAIN_TOTAL)] if C else [])
     )
     return computed(frame).with_columns(
-        _uncertainty(plan).alias(UNCERTAINTY),
-        *(_belief(plan, E[k], C[k] if C else None).alias(belief(k)) for k in K),
+        uncertainty_of(plan).alias(UNCERTAINTY),
+        *(belief_of(plan, E[k], C[k] if C else None).alias(belief(k)) for k in K),
     )
 
 
-def _wide_columns(plan: Plan) -> tuple[list[nw.Expr], list[nw.Expr]]:
+def wide_columns(plan: Plan) -> tuple[list[nw.Expr], list[nw.Expr]]:
     """What rows bring to each label, and what is certain of that if it may be."""
     K = range(len(plan.labels))
     return [nw.col(worth(k)) for k in K], [nw.col(certain(k)) for k in K if plan.certain]
@@ -139,7 +132,7 @@ def wide_values(
 ) -> Frame:
     """The values that are wanted, from beliefs of each label and UNCERTAINTY by item."""
     a = base_rate or [nw.lit(x) for x in plan.base_rate]
-    values = (_value(kind, nw.col(belief(k)), a[k], plan).alias(n) for kind, k, n in names)
+    values = (value_of(kind, nw.col(belief(k)), a[k], plan).alias(n) for kind, k, n in names)
     return frame.select(nw.col(ITEM).alias(item), *values)
 
 
@@ -163,11 +156,11 @@ def _wide_sums(rows: Rows, plan: Plan) -> Frame:
     K = range(len(plan.labels))
     at = {label: k for k, label in enumerate(rows.labels)}
     of = [at.get(label) for label in plan.labels]
-    sums = {worth(k): _added(plan, _of_label(rows, of[k], WORTH)) for k in K}
+    sums = {worth(k): added_up(plan, _of_label(rows, of[k], WORTH)) for k in K}
     sums |= {certain(k): _of_label(rows, of[k], CERTAIN) for k in K if plan.certain}
     sums |= {UNIT: nw.col(UNIT)} if plan.mean else {}
     sums |= _prior_sums(rows, plan) if rows.priors else {}
-    return (rows.hold or sum_by_item)(_worth(rows, plan), sums)
+    return (rows.hold or sum_by_item)(with_worth(rows, plan), sums)
 
 
 def sum_by_item(frame: Frame, sums: Mapping[str, nw.Expr]) -> Frame:
@@ -177,97 +170,7 @@ def sum_by_item(frame: Frame, sums: Mapping[str, nw.Expr]) -> Frame:
     return frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
 
 
-def long(rows: Rows, plan: Plan) -> Frame:
-    """A row per item and label that was named; an item that nobody labelled keeps one row."""
-    return long_values(long_beliefs(rows, plan), rows.item, plan)
-
-
-def long_beliefs(rows: Rows, plan: Plan) -> Frame:
-    """BELIEF and UNCERTAINTY by item and label that was named."""
-    if rows.frame.implementation.is_duckdb() and len(plan.labels) <= MOST_STACKED:
-        return _stacked_beliefs(rows, plan)
-    frame = _long_sums(rows, plan)
-    if plan.operator == "constraint":
-        frame = frame.with_columns(nw.col(WORTH).max().over(ITEM).alias(TOTAL))
-        frame = _taken_back(frame, [nw.col(WORTH)])
-    totals = {TOTAL: WORTH} | ({CERTAIN_TOTAL: CERTAIN} if plan.certain else {})
-    frame = only_named(frame, totals | ({UNIT: UNIT} if plan.mean else {}))
-    frame = frame.with_columns(_uncertainty(plan).alias(UNCERTAINTY))
-    b = _belief(plan, nw.col(WORTH), nw.col(CERTAIN) if plan.certain else None)
-    return frame.with_columns(b.alias(BELIEF))
-
-
-def _stacked_beliefs(rows: Rows, plan: Plan) -> Frame:
-    """The same by one group-by of items, whose few labels are then laid out below each other."""
-    frame, labels = _wide_beliefs(rows, plan), plan.labels
-    E, C = _wide_columns(plan)
-    named = [(e > 0) | (c > 0) for e, c in zip(E, C, strict=True)] if C else [e > 0 for e in E]
-    some = nw.col(TOTAL) > 0
-    none = ~(some | (nw.col(CERTAIN_TOTAL) > 0) if C else some)
-    frame = frame.select(
-        ITEM,
-        UNCERTAINTY,
-        none.alias("sle_none"),
-        # DuckDB leaves out what is null.
-        *(
-            nw.when(named[k] | none if k == 0 else named[k])
-            .then(nw.col(belief(k)))
-            .alias(belief(k))
-            for k in range(len(labels))
-        ),
-    )
-    frame = stack(frame, [belief(k) for k in range(len(labels))], labels, BELIEF)
-    return frame.with_columns(nw.when(~nw.col("sle_none")).then(nw.col(LABEL)).alias(LABEL))
-
-
-def long_values(frame: Frame, item: str, plan: Plan) -> Frame:
-    """The values that are wanted, from BELIEF and UNCERTAINTY by item and label."""
-    frame, a = base_rates(frame, plan)
-    values = (_value(kind, nw.col(BELIEF), a, plan).alias(kind) for kind in plan.values)
-    return frame.select(nw.col(ITEM).alias(item), nw.col(LABEL).alias("label"), *values)
-
-
-def base_rates(frame: Frame, plan: Plan) -> tuple[Frame, nw.Expr]:
-    """The base rate of the LABEL of each row."""
-    if len(set(plan.base_rate)) == 1:
-        return frame, nw.lit(plan.base_rate[0])
-    rates = dict(zip(plan.labels, plan.base_rate, strict=True))
-    return look_up(frame, LABEL, rates, "sle_a"), nw.col("sle_a")
-
-
-def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
-    """The additive long form: pseudo-counts by item and label, and the count of certain rows.
-
-    Two such tables of different annotations are merged by adding them up.
-    """
-    frame = only_named(_long_sums(rows, plan))
-    return frame.select(
-        nw.col(ITEM).alias(rows.item),
-        nw.col(LABEL).alias("label"),
-        (plan.prior_weight * nw.col(WORTH)).alias("evidence"),
-        (nw.col(CERTAIN) if plan.certain else nw.lit(0.0)).alias("dogmatic"),
-    )
-
-
-def evidence(rows: Rows, plan: Plan) -> Frame:
-    """WORTH, CERTAIN and COUNT by item and label: all that rows say to the cumulative operator.
-
-    COUNT is of annotations; soft ones share theirs among labels. It keeps labels whose annotations
-    are worth nothing.
-    """
-    frame, share = stacked_by_label(rows, _worth(rows, plan))
-    certain = nw.col(CERTAIN) if plan.certain else nw.lit(0.0)
-    brings = {WORTH: share * nw.col(WORTH), CERTAIN: share * certain}
-    brings[COUNT] = share * nw.col(SHARE) if rows.averaged else share
-    frame = frame.select(
-        ITEM,
-        nw.when(share > 0).then(nw.col(LABEL)).alias(LABEL),
-        *(x.fill_null(0.0).alias(name) for name, x in brings.items()),
-    )
-    return frame.group_by(ITEM, LABEL).agg(nw.col(*brings).sum())
-
-
-def _worth(rows: Rows, plan: Plan) -> Frame:
+def with_worth(rows: Rows, plan: Plan) -> Frame:
     """Give every row its WORTH, CERTAIN if it may be, and UNIT if the operator is a mean."""
     if rows.summed:
         return rows.frame
@@ -325,46 +228,12 @@ def _of_label(rows: Rows, k: int | None, column: str) -> nw.Expr:
     return nw.when(nw.col(LABEL) == rows.labels[k]).then(nw.col(column)).otherwise(0.0)
 
 
-def stacked_by_label(rows: Rows, frame: Frame) -> tuple[Frame, nw.Expr]:
-    """Rows by label, and the share of each that goes to it; LABEL is null where none is said."""
-    share = nw.lit(1.0)
-    if rows.soft:
-        p = [probability(k) for k in range(len(rows.labels))]
-        frame = frame.with_columns(nw.col(*p).fill_null(0.0))
-        frame, share = stack(frame, p, rows.labels, "sle_p"), nw.col("sle_p")
-    return frame, nw.when(~nw.col(LABEL).is_null()).then(share).otherwise(0.0)
-
-
-def _long_sums(rows: Rows, plan: Plan) -> Frame:
-    """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
-    frame, share = stacked_by_label(rows, _worth(rows, plan))
-    brings = {name: (share * nw.col(name)).fill_null(0.0) for name in plan.added}
-    brings[WORTH] = _added(plan, brings[WORTH])
-    frame = frame.select(ITEM, LABEL, *(x.alias(name) for name, x in brings.items()))
-    something = nw.col(WORTH) > 0
-    something = something | (nw.col(CERTAIN) > 0) if plan.certain else something
-    frame = frame.with_columns(nw.when(something).then(nw.col(LABEL)).alias(LABEL))
-    return frame.group_by(ITEM, LABEL).agg(*(nw.col(name).sum() for name in plan.added))
-
-
-def stack(frame: Frame, columns: list[str], labels: list[Any], value: str) -> Frame:
-    """A row per row and column, with the column's label in LABEL and what it held in `value`."""
-    return renamed(stacked(frame, columns, LABEL, value), LABEL, columns, labels)
-
-
-def only_named(frame: Frame, totals: Mapping[str, str] = MappingProxyType({})) -> Frame:
-    """Drop the row without label of every item that has one with; add `totals` by item before."""
-    named = nw.when(nw.col(LABEL).is_null()).then(0).otherwise(1).alias("sle_named")
-    frame = with_totals(frame.with_columns(named), ITEM, {**totals, "sle_any": "sle_named"})
-    return frame.filter((nw.col("sle_named") == 1) | (nw.col("sle_any") == 0))
-
-
-def _added(plan: Plan, worth: nw.Expr) -> nw.Expr:
+def added_up(plan: Plan, worth: nw.Expr) -> nw.Expr:
     """What is added up of a label's worth: Dempster's rule multiplies, so it adds logarithms."""
     return (1 + worth).log() if plan.operator == "constraint" else worth
 
 
-def _taken_back(frame: Frame, E: list[nw.Expr]) -> Frame:
+def taken_back(frame: Frame, E: list[nw.Expr]) -> Frame:
     """Logarithms back to products, all divided by the largest, whose logarithm TOTAL is."""
     unit = (0 - nw.col(TOTAL)).exp()
     return frame.with_columns(*((e - nw.col(TOTAL)).exp() - unit for e in E), unit.alias(UNIT))
@@ -375,13 +244,15 @@ def _scale(plan: Plan) -> tuple[nw.Expr, nw.Expr]:
     return unit, unit + nw.col(TOTAL)
 
 
-def _uncertainty(plan: Plan) -> nw.Expr:
+def uncertainty_of(plan: Plan) -> nw.Expr:
+    """unit / (unit + sum E): 0 where a row is certain, 1 where no row brings anything."""
     unit, scale = _scale(plan)
     u = nw.when(scale > 0).then(unit / scale).otherwise(1.0) if plan.mean else unit / scale
     return nw.when(nw.col(CERTAIN_TOTAL) > 0).then(0.0).otherwise(u) if plan.certain else u
 
 
-def _belief(plan: Plan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
+def belief_of(plan: Plan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
+    """E / (unit + sum E), or the share C / sum C of what is certain, where anything is."""
     _, scale = _scale(plan)
     b = nw.when(scale > 0).then(E / scale).otherwise(0.0) if plan.mean else E / scale
     if C is None:
@@ -390,7 +261,8 @@ def _belief(plan: Plan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
     return nw.when(total > 0).then(C / total).otherwise(b)
 
 
-def _value(kind: str, b: nw.Expr, a: nw.Expr, plan: Plan) -> nw.Expr:
+def value_of(kind: str, b: nw.Expr, a: nw.Expr, plan: Plan) -> nw.Expr:
+    """A value of an opinion by its name, from belief b, UNCERTAINTY and base rate a."""
     u, W = nw.col(UNCERTAINTY), plan.prior_weight
     evidence = W * b / u
     if plan.certain:

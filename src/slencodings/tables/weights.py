@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 WORTH = "sle_worth"
 # The place of a row's label among those of the crowd, and a label that may be true.
-SAID, TRUE = "sle_said", "sle_true"
+PLACE, TRUE = "sle_place", "sle_true"
 # Of which number on annotators are known, by label; and the number of annotator and label.
 _FIRST, _CODE = "sle_first", "sle_code"
 # The share of worth at the level of confidence.
@@ -52,21 +52,21 @@ def add_worth(frame: Frame, crowd: Crowd) -> Frame:
 
 
 def add_likelihoods(frame: Frame, crowd: Crowd) -> Frame:
-    """Give every row WORTH, SAID, and the log-likelihood of its label if each of them is true.
+    """Give every row WORTH, PLACE, and the log-likelihood of its label if each of them is true.
 
     It is how much larger that is than if the first were: what is the same for all tells nothing.
     """
-    known, told = _known(crowd)
-    apart = told - told[:, :1]
+    known, log_likelihood = _known(crowd)
+    apart = log_likelihood - log_likelihood[:, :1]
     known |= {likelihood(k): apart[:, k] for k in range(1, len(crowd.labels))}
     return _weighed(join_known(_coded(frame, crowd), [_CODE], known))
 
 
 def by_truth(frame: Frame, crowd: Crowd) -> Frame:
     """A row per row and label that may be TRUE, with the LIKELIHOOD of its LABEL; and WORTH."""
-    (known, told), K = _known(crowd), len(crowd.labels)
+    (known, log_likelihood), K = _known(crowd), len(crowd.labels)
     table = {name: np.repeat(values, K) for name, values in known.items()}
-    table |= {TRUE: crowd.labels.tolist() * len(told), LIKELIHOOD: told.ravel()}
+    table |= {TRUE: crowd.labels.tolist() * len(log_likelihood), LIKELIHOOD: log_likelihood.ravel()}
     return _weighed(join_known(_coded(frame, crowd), [_CODE], table))
 
 
@@ -78,14 +78,14 @@ def _known(crowd: Crowd) -> tuple[dict[str, Any], Floats]:
     assert crowd.model is not None
     everybody = np.concatenate([crowd.model.confusion, crowd.model.crowd[None]])
     K = len(crowd.labels)
-    told = in_steps(np.log(everybody)).transpose(0, 2, 1).reshape(-1, K)
+    log_likelihood = in_steps(np.log(everybody)).transpose(0, 2, 1).reshape(-1, K)
     worth = np.repeat(np.append(crowd.worth, crowd.typical_worth), K)
     keys = {_CODE: np.arange(len(worth) + 1), WORTH: np.append(worth, 0.0)}
-    return keys, np.concatenate([told, np.zeros((1, K))])
+    return keys, np.concatenate([log_likelihood, np.zeros((1, K))])
 
 
 def _coded(frame: Frame, crowd: Crowd) -> Frame:
-    """Rows with their _SHARE, the place of their label in SAID, and who said which in _CODE.
+    """Rows with their _SHARE, the place of their label in PLACE, and who said which in _CODE.
 
     One whole number is found faster than two names, of which one is text.
     """
@@ -93,8 +93,8 @@ def _coded(frame: Frame, crowd: Crowd) -> Frame:
     firsts = {name: float(m * K) for m, name in enumerate(crowd.annotators.tolist())}
     frame, first = _of_annotator(_shared(frame, crowd), firsts, float(M * K), _FIRST)
     labels = {label: float(k) for k, label in enumerate(crowd.labels.tolist())}
-    frame = look_up(frame, LABEL, labels, SAID)
-    code = (first + nw.col(SAID)).fill_null(float((M + 1) * K))
+    frame = look_up(frame, LABEL, labels, PLACE)
+    code = (first + nw.col(PLACE)).fill_null(float((M + 1) * K))
     return frame.with_columns(code.cast(nw.Int64).alias(_CODE))
 
 

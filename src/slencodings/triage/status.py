@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,14 @@ LEAST_PROBABILITY = 0.9
 CONFLICT = 0.25
 # Of a label in a reason.
 _LETTERS = 60
+
+
+class Limits(NamedTuple):
+    """What an item needs to be settled, and how much conflict to bear, as in `status`."""
+
+    least_votes: int = LEAST_VOTES
+    least_probability: float = LEAST_PROBABILITY
+    conflict: float = CONFLICT
 
 
 def status(

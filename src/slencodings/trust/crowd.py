@@ -128,10 +128,6 @@ class Crowd:
         """What somebody would say, (R, K), for each annotation from the others on its item."""
         return self.votes_of(self.evidence_of_others(annotations)).probability
 
-    def predict_truth(self, annotations: Annotations) -> Floats:
-        """What is true by the others on the item of each annotation, (R, K)."""
-        return self.truth_of(self.evidence_of_others(annotations)).probability
-
     def predict_own(self, annotations: Annotations) -> Floats:
         """What this very annotator would say, (R, K), from the others on the item.
 

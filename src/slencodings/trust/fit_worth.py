@@ -172,8 +172,8 @@ def _choose(
     if ridge is None:
         for name in ("annotator", "level"):
             if getattr(parts, name):
-                others = [s for s in _GRID if s != getattr(best.ridge, name)]
-                tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in others]
+                grid = [s for s in _GRID if s != getattr(best.ridge, name)]
+                tried = [best._replace(ridge=best.ridge._replace(**{name: s})) for s in grid]
                 best = min([best, *map(held_out, tried)], key=attrgetter("loss"))
     return best
 

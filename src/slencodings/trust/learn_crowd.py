@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
-from slencodings.opinion import Codes, Floats
+from slencodings.opinion import USUAL_WEIGHT, Codes, Floats
 from slencodings.trust.crowd import Crowd, People
 from slencodings.trust.fit_worth import Parts, learn_worth
 from slencodings.trust.truth import learn_truth, through_truth
-from slencodings.trust.worth import ONE_COUNT, USUAL_WEIGHT, Ridge, Votes
+from slencodings.trust.worth import ONE_COUNT, Ridge, Votes
 
 # Beyond these labels, or numbers in all confusions, what is said where a label is true is not
 # learned: there is too little to learn each from, and too much to hold.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, cast
 
@@ -45,7 +46,7 @@ _P, _A = 2**31 - 1, 1_181_783_497
 # Rows that may be in a sample are kept in memory if they are at most so many times those that are.
 _FEW = 4
 # Types whose numbers are all those of a BIGINT.
-_WHOLE = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
+_INTEGERS = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 
 
 def learn_from_table(
@@ -117,11 +118,11 @@ def _sampled(
     if annotator is not None:
         of_each = min(_ITEMS_OF_EACH, math.ceil(SAMPLED / max(int(found["people"][0]), 1)))
     say("note", f"{rows:,} annotations are many: a sample of whole items is learned from")
-    how: Any = {"item": item, "annotator": annotator, "per_annotator": of_each, "seed": seed}
     if frame.implementation.is_duckdb():
-        sample = sample_by_hash(table, size=SAMPLED, **how)
+        take = partial(sample_by_hash, table, size=SAMPLED)
     else:
-        sample = _collected(sample_items(table, share=SAMPLED / rows, **how))
+        take = partial(sample_items, table, share=SAMPLED / rows)
+    sample = _collected(take(item=item, annotator=annotator, per_annotator=of_each, seed=seed))
     if not small(open_table(sample)[0].select(nw.len().alias("rows")))["rows"][0]:
         # No item is shared, and how common labels are is all there is to see.
         sample = _collected(sample_any_items(table, item=item, share=SAMPLED / rows, seed=seed))
@@ -232,8 +233,8 @@ def sample_by_hash(
     fewest = _fewest_by_one(frame) if annotator is not None and per_annotator else None
     several = "count(*)" if annotator is None else f"count(DISTINCT {ANNOTATOR})"
     # To make text of whole numbers takes four times as long as to hash them.
-    whole = isinstance(frame.collect_schema()[ITEM], _WHOLE)
-    plain = "BIGINT" if whole else "VARCHAR"
+    is_integer = isinstance(frame.collect_schema()[ITEM], _INTEGERS)
+    plain = "BIGINT" if is_integer else "VARCHAR"
     lot = f"hash(CAST({ITEM} AS {plain}), {seed}) / {2.0**64:.1f}"
     share = size / max(rows, 1)
     while True:
@@ -268,11 +269,11 @@ def _fewest_by_one(frame: Frame) -> int | None:
 def _shared_items(frame: Frame) -> Frame:
     """The items that several annotators share, with how many the least busy of these has."""
     # Who said something twice about an item has one of it.
-    said = distinct(frame.select(ITEM, ANNOTATOR))
-    several = said.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
-    said = said.join(several.select(ITEM), on=ITEM, how="semi")
-    counts = said.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
-    return said.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
+    pairs = distinct(frame.select(ITEM, ANNOTATOR))
+    several = pairs.group_by(ITEM).agg(nw.len().alias("sle_n")).filter(nw.col("sle_n") > 1)
+    pairs = pairs.join(several.select(ITEM), on=ITEM, how="semi")
+    counts = pairs.group_by(ANNOTATOR).agg(nw.len().alias("sle_n"))
+    return pairs.join(counts, on=ANNOTATOR, how="inner").group_by(ITEM).agg(nw.col("sle_n").min())
 
 
 def _lot(place: nw.Expr, seed: int) -> nw.Expr:
@@ -287,7 +288,7 @@ def _lot(place: nw.Expr, seed: int) -> nw.Expr:
 def _check_sizes(share: Any, per_annotator: Any, seed: Any) -> None:
     if not (isinstance(share, Real) and 0 <= float(share) <= 1):
         raise ValueError(f"`share` must be a number in [0, 1]; {share!r} came. 0.1 is usual.")
-    whole = {"per_annotator": per_annotator, "seed": seed}
-    for name, value in whole.items():
+    integers = {"per_annotator": per_annotator, "seed": seed}
+    for name, value in integers.items():
         if not isinstance(value, Integral) or value < 0:
             raise ValueError(f"`{name}` must be a whole number of at least 0; {value!r} came.")

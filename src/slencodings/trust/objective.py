@@ -102,8 +102,8 @@ class Objective:
     def losses(self, at: Learned) -> Floats:
         """The loss of each vote, (R,), half from all others and half from those before."""
         p = self.predict(at)
-        said = self.votes.share * np.log(p.num[0] * p.num[1])
-        return (np.log(p.den[0] * p.den[1]) - self._added_up(said[None])[0]) / 2
+        log_chance = self.votes.share * np.log(p.num[0] * p.num[1])
+        return (np.log(p.den[0] * p.den[1]) - self._added_up(log_chance[None])[0]) / 2
 
     def _spread(self, of_votes: Floats) -> Floats:
         """What holds for votes (..., R), for each of their labels (..., B)."""

@@ -62,8 +62,8 @@ class Groups(NamedTuple):
         It is the transpose of `others_and_before`: who adds up an element has it for another, or
         for an earlier one.
         """
-        others, later = self._added_up(of_others), self._added_up(of_later)
-        total = others[..., self.end] - others[..., self.first] - of_others
+        every, later = self._added_up(of_others), self._added_up(of_later)
+        total = every[..., self.end] - every[..., self.first] - of_others
         total += later[..., self.end] - later[..., self.place] - of_later
         return total
 

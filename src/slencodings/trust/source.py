@@ -170,12 +170,12 @@ def _at_their_word(a: Annotations, how: _Trial, p: Floats) -> Sourced:
     # Hardly anything is wrong, so that soft labels have likelihoods, too.
     source, right = _log_ratio(p, how.worth), np.maximum(np.eye(K), em.FLOOR)
     counted, prior = count_each(a).truth(a), base_rate_of(a.sums().sum(axis=0))
-    told = of_fact(_by_source(a, source), prior)
+    from_source = of_fact(_by_source(a, source), prior)
     heard = np.bincount(a.item, minlength=len(a.items)) > 0
     truth = Opinion(
-        np.where(heard[:, None], counted.belief, told.belief),
-        np.where(heard, counted.uncertainty, told.uncertainty),
-        told.base_rate,
+        np.where(heard[:, None], counted.belief, from_source.belief),
+        np.where(heard, counted.uncertainty, from_source.uncertainty),
+        from_source.base_rate,
     )
     every = np.broadcast_to(right, (M, K, K))
     model = TruthModel(prior, every, right, right, 0.0, Shrinking(np.inf, along_order=False))
@@ -225,9 +225,9 @@ class _Trials(NamedTuple):
                 model = _learn_with_source(a.rows(~test), how, source, _ROUGHLY)
                 each[test] = log_likelihoods(a.rows(test), np.log(model.confusion))
                 log_prior[test] = em.safe_log(model.prior) + source[a.item[test]]
-        others, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
-        alone = _losses(posterior(log_prior, 0 * others, 0 * n, 0), each)
-        found = {c: _losses(posterior(log_prior, others, n, c), each) for c in _CORRELATIONS}
+        rest, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
+        alone = _losses(posterior(log_prior, 0 * rest, 0 * n, 0), each)
+        found = {c: _losses(posterior(log_prior, rest, n, c), each) for c in _CORRELATIONS}
         best = min(found, key=lambda c: np.mean(found[c]))
         both = (alone + found[best]) / 2
         return _Trial(float(np.mean(both)), worth, strength, best, both)
@@ -241,8 +241,9 @@ class _Trials(NamedTuple):
         for worth in (0.0, 1.0):
             each = word_losses(a, np.log(_by_source(a, _log_ratio(self.p, worth))))
             tried.append(_Trial(float(np.mean(each)), worth, 0, 0, each))
-        without, told = tried
-        return told if surely_lower(told.each, without.each, standard_errors=2) else without
+        without, with_source = tried
+        helps = surely_lower(with_source.each, without.each, standard_errors=2)
+        return with_source if helps else without
 
 
 def surely_lower(losses: Floats, before: Floats, *, standard_errors: float) -> bool:

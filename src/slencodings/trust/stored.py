@@ -95,8 +95,8 @@ def _no_crowd(came: str) -> ValueError:
 def _read_model(value: Mapping[str, Any] | None) -> TruthModel | None:
     if value is None:
         return None
-    others = ("correlation", "shrinking")
-    arrays = {part: _floats(x) for part, x in value.items() if part not in others}
+    not_arrays = ("correlation", "shrinking")
+    arrays = {part: _floats(x) for part, x in value.items() if part not in not_arrays}
     how = value["shrinking"]
     shrinking = Shrinking(float(how["strength"]), bool(how["along_order"]))
     return TruthModel(**arrays, correlation=float(value["correlation"]), shrinking=shrinking)

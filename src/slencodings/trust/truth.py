@@ -28,7 +28,7 @@ FOLDS = 4
 # What is only to choose and to predict by needs fewer digits.
 _ROUGHLY = 1e-4
 # Log-likelihoods (R, K) and how many (R,): of all others on a vote's item, and of those before it.
-_Others: TypeAlias = list[tuple[Floats, Floats]]
+_LeaveOneOut: TypeAlias = list[tuple[Floats, Floats]]
 # More votes tell no more about what people say where a label is true.
 _ENOUGH_FOR_HABITS = 50_000
 # Of steps of EM, that a leap goes on for.
@@ -72,9 +72,9 @@ class TruthModel(NamedTuple):
 
 def posterior(log_prior: Floats, log_likelihood: Floats, n: Floats, correlation: float) -> Floats:
     """The truth (N, K) from its prior, and from log-likelihoods of n annotations added up."""
-    told = log_likelihood / (1 + correlation * np.maximum(n - 1, 0))[:, None]
-    told += log_prior
-    return em.posterior(told, np.full(len(n), -1))[0]
+    log_joint = log_likelihood / (1 + correlation * np.maximum(n - 1, 0))[:, None]
+    log_joint += log_prior
+    return em.posterior(log_joint, np.full(len(n), -1))[0]
 
 
 class TruthOfOthers(NamedTuple):
@@ -109,35 +109,35 @@ def learn_truth(
     """
     p, N = predicted, len(predicted.items)
     fold = rng.integers(0, FOLDS, N)[p.item]
-    said: _Said | None = None
+    held_out: _HeldOutVotes | None = None
     if like is not None:
         shrinking, correlation = like.shrinking, like.correlation
     else:
         # A few items choose as well as many.
         few = (rng.random(N) < ENOUGH / max(len(p.item), 1))[p.item]
-        shrinking, correlation, said = _choose(p.rows(few), fold[few])
-        said = said if few.all() else None
+        shrinking, correlation, held_out = _choose(p.rows(few), fold[few])
+        held_out = held_out if few.all() else None
     model = fit_model(annotations, shrinking, correlation)
-    said = said or _Said.learn(p, fold, shrinking)
-    return model, said.truth(said.others(Groups.of(p.item)), correlation)
+    held_out = held_out or _HeldOutVotes.learn(p, fold, shrinking)
+    return model, held_out.truth(held_out.leave_one_out(Groups.of(p.item)), correlation)
 
 
-def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _Said]:
+def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _HeldOutVotes]:
     """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes."""
-    items, tried = Groups.of(a.item), dict[Shrinking, _Said]()
+    items, tried = Groups.of(a.item), dict[Shrinking, _HeldOutVotes]()
     orders = (False, True) if a.ordered else (False,)
     shrinkings = [Shrinking(s, along_order) for along_order in orders for s in _STRENGTHS]
     best = (np.inf, shrinkings[0], _CORRELATIONS[0])
     for shrinking in shrinkings:
-        said = tried[shrinking] = _Said.learn(a, fold, shrinking)
-        others = said.others(items)
+        held_out = tried[shrinking] = _HeldOutVotes.learn(a, fold, shrinking)
+        evidence = held_out.leave_one_out(items)
         for correlation in _CORRELATIONS:
-            best = min(best, (said.loss(others, correlation), shrinking, correlation))
+            best = min(best, (held_out.loss(evidence, correlation), shrinking, correlation))
     _, shrinking, correlation = best
     return shrinking, correlation, tried[shrinking]
 
 
-class _Said(NamedTuple):
+class _HeldOutVotes(NamedTuple):
     """Votes as what was learned on other items sees them.
 
     Attributes
@@ -152,17 +152,17 @@ class _Said(NamedTuple):
     fold: Codes
 
     @classmethod
-    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking) -> _Said:
+    def learn(cls, a: Annotations, fold: Codes, shrinking: Shrinking) -> _HeldOutVotes:
         shape = len(a.item), len(a.labels)
-        said = cls(np.zeros(shape), np.zeros(shape), fold)
+        votes = cls(np.zeros(shape), np.zeros(shape), fold)
         for f in range(FOLDS):
             test = fold == f
             taught = fit_model(a.rows(~test), shrinking, tol=_ROUGHLY)
-            said.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught.confusion))
-            said.log_prior[test] = em.safe_log(taught.prior)
-        return said
+            votes.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught.confusion))
+            votes.log_prior[test] = em.safe_log(taught.prior)
+        return votes
 
-    def others(self, items: Groups) -> _Others:
+    def leave_one_out(self, items: Groups) -> _LeaveOneOut:
         """What is said of the item of each vote, but for that vote."""
         every, earlier = (np.empty(self.log_likelihood.shape) for _ in range(2))
         for k, column in enumerate(self.log_likelihood.T):
@@ -170,14 +170,14 @@ class _Said(NamedTuple):
         n_others, n_before = items.others_and_before(np.ones(len(every)))
         return [(every, n_others), (earlier, n_before)]
 
-    def truth(self, others: _Others, correlation: float) -> TruthOfOthers:
-        every, earlier = (posterior(self.log_prior, *told, correlation) for told in others)
+    def truth(self, evidence: _LeaveOneOut, correlation: float) -> TruthOfOthers:
+        every, earlier = (posterior(self.log_prior, *each, correlation) for each in evidence)
         return TruthOfOthers(every, earlier, self.fold)
 
-    def loss(self, others: _Others, correlation: float) -> float:
+    def loss(self, evidence: _LeaveOneOut, correlation: float) -> float:
         """The log-loss of votes by annotators who are known, half from each of two truths."""
         likelihood = np.exp(self.log_likelihood)
-        truths = self.truth(others, correlation)[:2]
+        truths = self.truth(evidence, correlation)[:2]
         chances = (np.einsum("qc,qc->q", truth, likelihood) for truth in truths)
         return -sum(float(np.sum(np.log(chance))) for chance in chances) / 2
 
@@ -261,12 +261,14 @@ def learn_habits(expected: Floats, seen: Seen, tol: float) -> Floats:
 
     def step(habits: Floats) -> Floats:
         counts = expected.copy()
-        for said, votes in enumerate(seen.labels):
-            t, H = seen.truths[:, :, votes], habits[:, said]
+        for label, votes in enumerate(seen.labels):
+            t, H = seen.truths[:, :, votes], habits[:, label]
             chance: Floats = np.einsum("pcb,c->pb", t, H)
             # Nobody expected this vote, so it says nothing about the habits of those they expected.
-            told = np.divide(seen.share[votes], chance, out=np.zeros_like(chance), where=chance > 0)
-            counts[:, said] += H * np.einsum("pcb,pb->c", t, told)
+            weight = np.divide(
+                seen.share[votes], chance, out=np.zeros_like(chance), where=chance > 0
+            )
+            counts[:, label] += H * np.einsum("pcb,pb->c", t, weight)
         return counts / np.sum(counts, axis=1, keepdims=True)
 
     alike = np.ones(1)

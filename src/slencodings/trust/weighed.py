@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from slencodings.aggregate import certainty
 from slencodings.annotations import Annotations, sums_by
+from slencodings.choices import WeightsFrom
 from slencodings.opinion import Floats, Opinion
 from slencodings.trust.crowd import Crowd, Evidence, conflict_of
 from slencodings.trust.learn_crowd import count_each, learn_crowd
@@ -35,7 +36,7 @@ class Weighed(NamedTuple):
     conflict: Floats
     weight: Floats
     reliability: Floats
-    source: Literal["given", "learned", "alike"]
+    source: WeightsFrom
 
 
 def weigh(
@@ -63,6 +64,13 @@ def weigh(
         weight = c / (1 - c)  # smoothing keeps c below 1
         reliability = sums_by(a.annotator, a.reliability, len(n)) / np.maximum(n, 1)
         evidence = evidence._replace(votes=a.sums(weight))
-    votes, truth = crowd.votes_of(evidence), crowd.truth_of(evidence)
-    conflict = conflict_of(evidence.votes)
-    return Weighed(crowd, evidence, votes, truth, conflict, weight, reliability, source)
+    return Weighed(
+        crowd=crowd,
+        evidence=evidence,
+        votes=crowd.votes_of(evidence),
+        truth=crowd.truth_of(evidence),
+        conflict=conflict_of(evidence.votes),
+        weight=weight,
+        reliability=reliability,
+        source=source,
+    )

@@ -21,15 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.opinion import Codes, Floats
+from slencodings.opinion import USUAL_WEIGHT, Codes, Floats
 
 # A vote for a label is expected to be for that label again, so often.
 _SAME = 0.9
 # More annotations than these choose no better strength of what is shrunk: then about half as many
 # are chosen by.
 ENOUGH, CHOSEN_BY = 20_000, 10_000
-# W of Dirichlets unless it is learned, and one count in units of it.
-USUAL_WEIGHT = 2.0
+# One count in units of the prior weight.
 ONE_COUNT = 1 / USUAL_WEIGHT
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any, NamedTuple, TypeVar
 
 from slencodings.annotations import counted
-from slencodings.files.exports.fields import is_nothing
+from slencodings.files.exports.fields import is_nothing, is_number
 from slencodings.files.exports.record import Exported, Json, Name, Object, shown
 from slencodings.tables.roles import find_columns, listed
 
@@ -154,8 +154,8 @@ def tabulate(
     used = ("choice", BY_TOKENS)
     unused = [f"{n!r} ({kinds[n]})" for n in asked if kinds[n] not in used and n != sure]
     notes += [f"questions without labels not used: {', '.join(unused)}"] if unused else []
-    rows, told = _rows_of(given, name, label, who)
-    notes += told
+    rows, row_notes = _rows_of(given, name, label, who)
+    notes += row_notes
     columns: dict[str, list[Any]] = {
         "item": [row.item for row in rows],
         "annotator": [row.answer.annotator for row in rows],
@@ -345,7 +345,7 @@ def _alike(values: list[Any], name: str, who: str) -> list[Any]:
     known = [v for v in values if v is not None]
     if all(type(v) is str for v in known) or all(type(v) is bool for v in known):
         return values
-    if all(_is_number(v) and math.isfinite(v) for v in known):
+    if all(is_number(v) and math.isfinite(v) for v in known):
         if not all(v == int(v) for v in known):
             return [None if v is None else float(v) for v in values]
         if all(-(2**63) <= v < 2**63 for v in known):
@@ -364,12 +364,8 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _number(value: Any) -> int | float | None:
     """A number, also where a table has made text of it; None if it is none."""
     text = isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?", value)
     value = float(value) if text else value
-    return value if _is_number(value) and math.isfinite(value) else None
+    return value if is_number(value) and math.isfinite(value) else None

@@ -39,7 +39,7 @@ def _is_responses(given: Json) -> bool:
 def _answers(export: Exported) -> Iterator[Answer]:
     """Those that were submitted."""
     read = {
-        "argilla v1": _listed,
+        "argilla v1": _in_list,
         "argilla v2": _nested,
         "argilla v2 flat": _flat,
         "argilla v1 rows": _responses,
@@ -97,7 +97,7 @@ def _response(given: Object) -> tuple[Json, Json, Json]:
     return given.get("user_id"), given.get("status"), given.get("value")
 
 
-def _listed(record: Object, where: str) -> Given:
+def _in_list(record: Object, where: str) -> Given:
     for each in list_in(record, "responses", where):
         response = as_object(each, "a response", where)
         user, status, _ = _response(response)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from slencodings.files.exports.record import Json, Name, Object, shown
 
@@ -16,6 +16,11 @@ OTHER_VERSION = " Is this an export of another version? Export it again as the d
 def is_nothing(value: object) -> bool:
     """Whether a value is none: null, NaN, or text of no length."""
     return value is None or value == "" or (isinstance(value, float) and value != value)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number, which yes and no are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def first(*values: Json) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from slencodings.files.exports.answers import BY_TOKENS, Answer, Reader
-from slencodings.files.exports.fields import first, identity, is_nothing
+from slencodings.files.exports.fields import first, identity, is_nothing, is_number
 from slencodings.files.exports.record import Exported, Json, Name, Object, shown
 
 ANSWERS = ("answer", "verdict", "score")
@@ -62,7 +62,7 @@ def sureness(record: Object, where: str, item: Name, judge: Name) -> Iterator[An
     """How sure a judge was of the answer in the same record: as stated, and by its tokens."""
     stated = record.get("confidence")
     if not is_nothing(stated):
-        if not isinstance(stated, int | float) or isinstance(stated, bool):
+        if not is_number(stated):
             raise ValueError(
                 f"{where}: 'confidence' must be a number; {shown(stated)} came. "
                 "Map words to numbers first."
@@ -70,9 +70,9 @@ def sureness(record: Object, where: str, item: Name, judge: Name) -> Iterator[An
         yield Answer(where, "confidence", item, judge, (stated,), kind="confidence")
     tokens = first(*map(record.get, LOGARITHMS))
     if tokens is not None:
-        told = (probability(tokens, where),)
+        chance = (probability(tokens, where),)
         # It is read if it is asked for: what models say and what their tokens tell differ.
-        yield Answer(where, TOKENS, item, judge, told, kind=BY_TOKENS)
+        yield Answer(where, TOKENS, item, judge, chance, kind=BY_TOKENS)
 
 
 def probability(tokens: Json, where: str) -> float:

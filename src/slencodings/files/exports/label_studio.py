@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from slencodings.files.exports.answers import Answer, Reader, chosen
-from slencodings.files.exports.fields import as_object, identity, list_in, moment, object_in, person
+from slencodings.files.exports.fields import (
+    as_object,
+    identity,
+    is_number,
+    list_in,
+    moment,
+    object_in,
+    person,
+)
 from slencodings.files.exports.memory import as_python
 from slencodings.files.exports.record import Exported, Json, Name, Object
 from slencodings.opinion import Opinion
@@ -209,7 +217,7 @@ def to_label_studio(
             f"({len(items)}, {len(labels)}); {P.shape} came."
         )
     names = [as_python(label) for label in labels]
-    rated = all(isinstance(x, int | float) and not isinstance(x, bool) for x in names)
+    rated = all(map(is_number, names))
     kind = "rating" if rated else "choices"
     believed = np.flatnonzero(np.sum(np.asarray(opinion.belief), axis=-1) > 0).tolist()
     predictions: list[Object] = []

@@ -58,11 +58,11 @@ def _score(row: Object, where: str, export: Exported) -> Iterator[Answer]:
         yield Answer(where, question, name, None, (), failed=True)
         return
     metadata = row.get("metadata")
-    told: Object = metadata if isinstance(metadata, dict) else {}
-    judge = _judge(row, told, question, where)
+    details: Object = metadata if isinstance(metadata, dict) else {}
+    judge = _judge(row, details, question, where)
     time = moment(row.get("timestamp"))
     yield Answer(where, question, name, judge, (label,), time=time)
-    yield from sureness({"confidence": told.get("confidence")}, where, name, judge)
+    yield from sureness({"confidence": details.get("confidence")}, where, name, judge)
 
 
 def _value(row: Object) -> Json:

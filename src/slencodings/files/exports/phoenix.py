@@ -56,10 +56,10 @@ def _annotation(row: Object, where: str, export: Exported) -> Iterator[Answer]:
         yield Answer(where, question, name, None, (), failed=True)
         return
     metadata = row.get("metadata")
-    told: Object = metadata if isinstance(metadata, dict) else {}
-    judge = _judge(row, told, question, where)
+    details: Object = metadata if isinstance(metadata, dict) else {}
+    judge = _judge(row, details, question, where)
     yield Answer(where, question, name, judge, (label,))
-    yield from sureness({"confidence": told.get("confidence")}, where, name, judge)
+    yield from sureness({"confidence": details.get("confidence")}, where, name, judge)
 
 
 def _judge(row: Object, metadata: Object, question: str, where: str) -> Name:

@@ -70,7 +70,7 @@ def several(
     if separator is None:
         separator = next((s for s in SEPARATORS if any(s in text for text in texts)), None)
     played = {found.get(role) for role in ("item", "annotator", "label", "confidence")}
-    others = [name for name in names if name not in played]
+    extra = [name for name in names if name not in played]
     answers: list[Answer] = []
     for n, (record, cell) in enumerate(zip(kept, cells, strict=True)):
         where, _, row, _ = record
@@ -81,7 +81,7 @@ def several(
         by = person(row.get(found.get("annotator", "")), where)
         labels: Json | list[str] = split_cell(cell, separator) if isinstance(cell, str) else cell
         chose = chosen(labels, where, label)
-        beside = {x: v for x in others if not isinstance(v := row.get(x), list | dict)}
+        beside = {x: v for x in extra if not isinstance(v := row.get(x), list | dict)}
         answers.append(Answer(n, label, about, by, chose, None, several=True, beside=beside))
         if sure is not None and not _is_blank(stated := row.get(sure)):
             answers.append(Answer(n, sure, about, by, chosen(stated, where, sure)))

@@ -43,8 +43,8 @@ def _fingerprint(crowd: Relation, chosen: Mapping[str, Any]) -> tuple[int, str]:
     parts: list[str] = []
     for role, spec in sorted(chosen.items()):
         soft = isinstance(spec, list)
-        said = [(quote(c), c if soft else role) for c in sorted(columns_of(spec))]
-        for x, name in said or [(repr(spec), role)]:
+        columns = [(quote(c), c if soft else role) for c in sorted(columns_of(spec))]
+        for x, name in columns or [(repr(spec), role)]:
             number = f"nullif(CAST({x} AS DOUBLE), 'nan'::DOUBLE)"
             text = f"CAST({number if soft or role in NUMBERS else x} AS VARCHAR)"
             # With their lengths, so that no two rows look alike that are not.
@@ -105,10 +105,16 @@ def with_batch(
             fixed=store.fixed or given,
             batches=[*store.batches, batch],
         )
-    fixed = given or rows.soft or rows.crowd is not None
-    crowd = None if rows.crowd is None else crowd_to_dict(rows.crowd)
-    item = batch["columns"]["item"]
-    return Store(item, smoothing, scale, labels, fixed, crowd, [batch], by_annotator)
+    return Store(
+        item=batch["columns"]["item"],
+        smoothing=smoothing,
+        confidence_scale=scale,
+        labels=labels,
+        fixed=given or rows.soft or rows.crowd is not None,
+        crowd=None if rows.crowd is None else crowd_to_dict(rows.crowd),
+        batches=[batch],
+        by_annotator=by_annotator,
+    )
 
 
 def known_labels(
@@ -218,8 +224,8 @@ def open_store(connection: Connection, path: Path) -> Store | None:
         if about.get("store") in (KIND, BY_ANNOTATOR):
             store = _store_that_says(about, path.name)
             # All of it, so that damage is not met in the middle and taken for that of new rows.
-            whole = f"bit_xor(hash({', '.join(store.columns)}))"
-            read_sums(connection, path, store).aggregate(whole).fetchall()
+            checksum = f"bit_xor(hash({', '.join(store.columns)}))"
+            read_sums(connection, path, store).aggregate(checksum).fetchall()
             return store
     except duckdb.Error as error:
         raise ValueError(

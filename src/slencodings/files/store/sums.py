@@ -11,8 +11,8 @@ import narwhals as nw
 from slencodings import __version__
 from slencodings.annotations import counted
 from slencodings.files.locate import Connection, Relation
+from slencodings.opinion import USUAL_WEIGHT
 from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, Frame
-from slencodings.tables.fuse import USUAL_WEIGHT
 from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT
 from slencodings.tables.weights import LIKELIHOOD, WORTH
@@ -139,8 +139,8 @@ def _check_types(old: Relation, relation: Relation, name: str) -> None:
 
 
 def _family(type: str) -> str:
-    whole = "INT" in type and type != "INTERVAL"
-    return "number" if whole or type.startswith(("DOUBLE", "FLOAT", "DECIMAL")) else type
+    integer = "INT" in type and type != "INTERVAL"
+    return "number" if integer or type.startswith(("DOUBLE", "FLOAT", "DECIMAL")) else type
 
 
 def as_rows(sums: Relation, store: Store) -> Rows:
