@@ -122,6 +122,7 @@ SLOW = [
     "test_uses.py",
     "test_bench_learning.py",
     "test_threads.py",
+    "test_gradients.py",
     "test_annotators.py",
     "test_annotators_intervals.py",
     "test_comparison_predictors.py",
