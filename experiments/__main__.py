@@ -15,6 +15,7 @@ import polars as pl
 from experiments import (
     data,
     figures,
+    gradients,
     network_tables,
     operators,
     rates,
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     trained = _verb(verbs, "real", run_real, "Table 2: networks trained on five real crowds")
     _verb(verbs, "sources", run_sources, "confidence, reliability and disagreement at once")
     _verb(verbs, "rates", run_rates, "how far the learning rate matters")
+    _verb(verbs, "gradients", run_gradients, "what pulls a network at its start, on CIFAR-10S")
     used = _verb(verbs, "uses", run_uses, "what opinions are for, on digits and texts")
     used.add_argument("--seeds", type=_count, default=uses.SEEDS, help=f"usually {uses.SEEDS}")
     settings = (*uses.USUAL, *uses.CROWDS, *uses.OTHERS)
@@ -140,7 +142,13 @@ def run_operators(given: argparse.Namespace) -> pl.DataFrame:
 def run_real(given: argparse.Namespace) -> pl.DataFrame:
     """Table 2, and the methods beyond it."""
     plans = {name: _plan(given, data.PLANS[name]) for name in given.dataset or data.DATASETS}
-    encoder = _encoder(given.encoder) if any(name in data.TEXTS for name in plans) else ""
+    of_texts = [name for name in plans if name in data.TEXTS]
+    if given.encoder and not of_texts:
+        raise SystemExit(
+            f"--encoder is of texts, and {', '.join(plans)} are images. Leave it out, or name a "
+            f"data set of texts: --dataset {' '.join(data.TEXTS)}"
+        )
+    encoder = _encoder(given.encoder) if of_texts else ""
     encoders = {n: encoder if n in data.TEXTS else data.IMAGE_NETWORK for n in plans}
     seeds = 1 if given.quick else given.seeds
     todo = real.jobs(plans, encoders, given.methods, seeds, given.quick)
@@ -201,6 +209,16 @@ def run_rates(given: argparse.Namespace) -> pl.DataFrame:
     print(tables.terminal(network_tables.rates_table(rows)))
     if given.write:
         tables.place("training.md", {"rates": tables.markdown(network_tables.rates_table(rows))})
+    return rows
+
+
+def run_gradients(given: argparse.Namespace) -> pl.DataFrame:
+    """First gradients by loss."""
+    todo = gradients.jobs()
+    rows = keep(given.rows, gradients.rows, todo, workers=given.workers, measure=not given.kept)
+    print(tables.terminal(gradients.table(rows)))
+    if given.write:
+        tables.place("training.md", {"gradients": tables.markdown(gradients.table(rows))})
     return rows
 
 

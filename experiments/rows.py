@@ -1,4 +1,4 @@
-"""Flat rows, kept as Parquet: what was measured once is not measured again."""
+"""Flat rows, kept as Parquet: what this version of the package measured is not measured again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def keep(
     workers: int | None = None,
     measure: bool = True,
 ) -> pl.DataFrame:
-    """Run the jobs whose rows are not there yet, keep all rows, and return those of the jobs.
+    """Run the jobs that have no rows of this version yet, keep all rows, and return the jobs' rows.
+
+    Rows of another version are replaced when their job is run again; until then they stay.
 
     Parameters
     ----------

@@ -120,6 +120,7 @@ SLOW = [
     "test_uses.py",
     "test_bench_learning.py",
     "test_threads.py",
+    "test_gradients.py",
     "test_torch_start.py",
     "test_report_page.py",
 ]

@@ -52,6 +52,8 @@ def test_an_encoder_that_is_not_there_is_refused_and_another_finds_no_rows(tmp_p
     words = ["real", "--dataset", "mre", "--encoder", str(tmp_path / "nowhere"), "--workers", "1"]
     with pytest.raises(SystemExit, match=r"--encoder must name a model or its folder; .*nowhere"):
         main(words)
+    with pytest.raises(SystemExit, match=r"--encoder is of texts, and cifar10s are images\. Leave"):
+        main(["real", "--dataset", "cifar10s", "--encoder", str(tmp_path), "--kept"])
     data = tiny_data()._replace(encoder="tiny")
     monkeypatch.setattr(real, "_loaded", lambda *_, **__: data)
     job = real.jobs({"rte": PLAN}, {"rte": "other"}, ["CE"], seeds=1)[0]

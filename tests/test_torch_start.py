@@ -13,6 +13,8 @@ from slencodings import Opinion, encode
 torch = pytest.importorskip("torch")
 from slencodings.torch import (
     OpinionHead,
+    SLEClassifier,
+    classifier,
     kl_loss,
     opinion_from_logits,
     start_at,
@@ -143,6 +145,17 @@ def test_a_layer_begins_near_the_mean_target(us, K, seed):
     assert float(begins.uncertainty.detach()) == pytest.approx(target.uncertainty.mean(), rel=1e-4)
     # One target more of 401 is spread evenly.
     assert_close(begins.belief.detach().double(), target.belief.mean(axis=0), 1 / 400)
+
+
+@pytest.mark.parametrize("objective", ["reverse_kl", "forward_kl"])
+def test_a_classifier_begins_with_the_mean_target(objective, monkeypatch):
+    # Networks stay as they were built, and inputs of zeros leave nothing but the biases of a head.
+    monkeypatch.setattr(classifier, "train", lambda *_, **__: [])
+    X, target = np.zeros((400, 4)), told(MIXED, 3, n=400, kind="few labels")
+    model = SLEClassifier(objective=objective, hidden=(), random_state=0).fit(X, target)
+    begins = model.predict_opinion(X[:1])
+    assert begins.uncertainty[0] == pytest.approx(target.uncertainty.mean(), rel=1e-4)
+    assert_close(begins.belief[0], target.belief.mean(axis=0), 1 / 400)
 
 
 @pytest.mark.parametrize("u", [1e-6, 1.0])
