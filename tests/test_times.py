@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reporting import COMPARED
 
 from slencodings.files.crowd import read_crowd
+from slencodings.files.scan import scan
 from slencodings.report import render, summarise
 from slencodings.report.people import FEWEST_IN_PART, MOST_PARTS, fell, trends
 from slencodings.report.without import without_each
@@ -242,3 +243,16 @@ def test_the_times_of_an_export_are_found():
     crowd = read_crowd("export.json", time=True)
     assert crowd.times is not None
     assert np.datetime_as_string(crowd.times, unit="D").tolist() == ["2026-11-16", "2026-11-17"]
+
+
+def test_files_of_a_crowd_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Any] = []
+
+    def counted(*given: Any) -> Any:
+        looks.append(given)
+        return scan(*given)
+
+    monkeypatch.setattr("slencodings.files.scan.scan", counted)
+    monkeypatch.setattr("slencodings.files.crowd.scan", counted)
+    read_crowd(crowd("time", [str(n) for n in range(8)]), Reading(item="doc,part"), time=True)
+    assert len(looks) == 1
