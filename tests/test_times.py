@@ -88,7 +88,7 @@ def test_a_time_that_is_missing_is_unknown_and_the_first_of_a_pair_counts():
 def test_numbers_that_may_be_durations_are_times_only_if_that_is_said():
     found, said = times("time", ["9", "30.5", "12", "8"])
     assert found is None
-    assert "'time' holds numbers from 8 to 30.5, which may be how long it took; --time" in said
+    assert "'time' holds numbers from 8 to 30.5, which may be how long it took; time='time'" in said
     assert times("time", ["9", "30.5", "12", "8"], "time")[0] == [9, 30.5, 12, 8]
 
 
@@ -97,7 +97,7 @@ def test_a_date_of_the_item_is_no_time_of_its_annotations_unless_that_is_said():
     found, said = times("date", dates)
     assert found is None
     assert "'date' has one value for all annotations of an item, so it may tell of the item" in said
-    assert "--time date takes it for when it was annotated" in said
+    assert "time='date' takes it for when it was annotated" in said
     assert len(times("date", dates, "date")[0]) == 4
 
 
@@ -115,7 +115,7 @@ def test_what_is_no_time_is_refused_if_it_was_named_and_else_told(values: list[s
         times("date", values, "date")
     found, said = times("date", values)
     assert found is None
-    assert re.search(words + ".* It is not used; --time COLUMN names another", said)
+    assert re.search(words + ".* It is not used; time='COLUMN' names another", said)
 
 
 def test_a_column_of_times_must_be_there_and_no_name_is_guessed_for_a_role():

@@ -208,7 +208,7 @@ def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
     (before,), (after,) = (rows.aggregate("count(*)").fetchall()[0] for rows in (crowd, kept))
     if before > after:
         rows = counted(before - after, "row")
-        say("note", f"{rows} without {' or '.join(numbers)} left out (--missing drop)")
+        say("note", f"{rows} without {' or '.join(numbers)} left out (missing='drop')")
     return kept
 
 
@@ -228,7 +228,7 @@ def _note_repeated(a: Annotations, say: Say) -> None:
             say(
                 "note",
                 f"{counted(repeated, 'annotation')} more of an (item, annotator) pair that has "
-                "one; --duplicates average|first|last|error changes that",
+                "one; `duplicates` average|first|last|error changes that",
             )
 
 
@@ -239,5 +239,5 @@ def _note_scale(stated: Floats, say: Say) -> None:
         say(
             "note",
             f"confidence runs from {low:g} to {high:g}; its worth is learned, and "
-            f"--confidence-scale {low:g}-{high:g} also takes it at its word",
+            f"confidence_scale=({low:g}, {high:g}) also takes it at its word",
         )
