@@ -44,7 +44,7 @@ def test_confidence_outside_0_to_1_is_kept_as_stated_and_not_taken_at_its_word(h
     assert present(crowd.annotations.stated).tolist() == [4, 2, 1, 3, 0, 4]
     assert present(crowd.annotations.reliability).tolist() == [0.9, 0.6, 0.7, 0.9, 0.6, 0.7]
     assert crowd.truth is None
-    assert any("--confidence-scale 0-4 also takes it at its word" in text for text in told)
+    assert any("confidence_scale=(0, 4) also takes it at its word" in text for text in told)
     assert "read crowd.csv: 6 annotations of 3 items by 3 annotators, 2 labels" in told
 
 
@@ -105,7 +105,7 @@ def test_rows_without_numbers_are_an_error_or_dropped(here):
     told, say = notes()
     crowd = read_crowd("gaps.csv", columns=ROLES, missing="drop", say=say)
     assert len(crowd.annotations.item) == 5
-    assert "note 1 row without sure or trust left out (--missing drop)" in told
+    assert "note 1 row without sure or trust left out (missing='drop')" in told
 
 
 def test_weighing_uses_what_the_file_tells_or_learns_it(here):

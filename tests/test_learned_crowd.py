@@ -1,5 +1,6 @@
 """One model of a crowd: what people would say, what is true, and who is right how often."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -83,6 +84,20 @@ def pack(at: Learned) -> np.ndarray:
 def unpack(x: np.ndarray) -> Learned:
     apart = x[9:].reshape(3, 3) if len(x) > 9 else None
     return Learned(float(x[0]), x[1:6], x[6:8], float(x[8]), apart)
+
+
+@given(seeds)
+def test_running_sums_are_rounded_as_the_sum_of_all_elements_at_most(seed):
+    rng = np.random.default_rng(seed)
+    value = rng.random(40) * 10.0 ** rng.integers(-12, 12, 40)
+    group = rng.integers(0, 12, 40)
+    bound = (len(value) + 2) * np.finfo(float).eps * value.sum()
+    found = Groups.of(group).others_and_before(value)
+    for q in range(40):
+        others = [j for j in range(40) if group[j] == group[q] and j != q]
+        before = [j for j in others if j < q]
+        exact = [math.fsum(value[j] for j in some) for some in (others, before)]
+        assert_allclose(found[:, q], exact, rtol=0, atol=bound)
 
 
 @given(seeds, st.booleans())

@@ -96,7 +96,7 @@ def test_the_column_that_says_it_is_not_called_unused_and_reliability_is_not_loo
     assert crowd.annotations.reliability is None
     assert not any("not used" in text and "kind" in text for text in told)
     assert any(
-        "column 'skill' is not used: what annotators are worth is learned; --reliability skill"
+        "column 'skill' is not used: what annotators are worth is learned; reliability='skill'"
         in text
         for text in told
     )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reporting import COMPARED
 
 from slencodings.files.crowd import read_crowd
+from slencodings.files.scan import scan
 from slencodings.report import render, summarise
 from slencodings.report.people import FEWEST_IN_PART, MOST_PARTS, fell, trends
 from slencodings.report.without import without_each
@@ -87,7 +88,7 @@ def test_a_time_that_is_missing_is_unknown_and_the_first_of_a_pair_counts():
 def test_numbers_that_may_be_durations_are_times_only_if_that_is_said():
     found, said = times("time", ["9", "30.5", "12", "8"])
     assert found is None
-    assert "'time' holds numbers from 8 to 30.5, which may be how long it took; --time" in said
+    assert "'time' holds numbers from 8 to 30.5, which may be how long it took; time='time'" in said
     assert times("time", ["9", "30.5", "12", "8"], "time")[0] == [9, 30.5, 12, 8]
 
 
@@ -96,7 +97,7 @@ def test_a_date_of_the_item_is_no_time_of_its_annotations_unless_that_is_said():
     found, said = times("date", dates)
     assert found is None
     assert "'date' has one value for all annotations of an item, so it may tell of the item" in said
-    assert "--time date takes it for when it was annotated" in said
+    assert "time='date' takes it for when it was annotated" in said
     assert len(times("date", dates, "date")[0]) == 4
 
 
@@ -114,7 +115,7 @@ def test_what_is_no_time_is_refused_if_it_was_named_and_else_told(values: list[s
         times("date", values, "date")
     found, said = times("date", values)
     assert found is None
-    assert re.search(words + ".* It is not used; --time COLUMN names another", said)
+    assert re.search(words + ".* It is not used; time='COLUMN' names another", said)
 
 
 def test_a_column_of_times_must_be_there_and_no_name_is_guessed_for_a_role():
@@ -242,3 +243,16 @@ def test_the_times_of_an_export_are_found():
     crowd = read_crowd("export.json", time=True)
     assert crowd.times is not None
     assert np.datetime_as_string(crowd.times, unit="D").tolist() == ["2026-11-16", "2026-11-17"]
+
+
+def test_files_of_a_crowd_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Any] = []
+
+    def counted(*given: Any) -> Any:
+        looks.append(given)
+        return scan(*given)
+
+    monkeypatch.setattr("slencodings.files.scan.scan", counted)
+    monkeypatch.setattr("slencodings.files.crowd.scan", counted)
+    read_crowd(crowd("time", [str(n) for n in range(8)]), Reading(item="doc,part"), time=True)
+    assert len(looks) == 1

@@ -200,9 +200,7 @@ class Annotations:
         prior : s, a number or (N,); where it is 0 the opinion is dogmatic
         """
         evidence = self.sums(weight)
-        total = np.sum(evidence, axis=1) + prior
-        a = np.tile(base_rate, (len(total), 1))
-        return Opinion(evidence / total[:, None], prior / total, a)
+        return beside_prior(evidence, np.sum(evidence, axis=1), base_rate, prior)
 
     def per_annotation(self, reliability: Any) -> Floats:
         """Reliability as one number per annotation (R,), checked to lie in [0, 1].
@@ -324,6 +322,23 @@ def leave_one_out(value: Floats, group: Codes) -> Floats:
     most = value > total / 2
     rest = np.bincount(group, np.where(most, 0, value))[group]
     return np.where(most, rest, total - value)
+
+
+def beside_prior(
+    evidence: Floats, total: Floats, base_rate: Floats, prior: Floats | float = 1.0
+) -> Opinion:
+    """Opinions (N,) of what was added up (N, K), to a total (N,), beside a prior.
+
+    b_i = E_i / T_i,   u_i = s_i / T_i,   T_i = total_i + s_i;   u_i = 1 where T_i is 0, the limit
+
+    >>> beside_prior(np.asarray([[3.0, 0.0]]), np.asarray([3.0]), np.full(2, 0.5)).probability
+    array([[0.875, 0.125]])
+    """
+    T = total + prior
+    some = T > 0
+    scale = np.where(some, T, 1)
+    u = np.where(some, prior / scale, 1.0)
+    return Opinion(evidence / scale[:, None], u, np.tile(base_rate, (len(T), 1)))
 
 
 def base_rate_of(given: Floats) -> Floats:

@@ -27,10 +27,13 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def notes(quiet: bool, verbose: bool = True) -> Generator[tuple[Say, Progress]]:
+def notes(
+    quiet: bool, verbose: bool = True, in_words: Callable[[str], str] = str
+) -> Generator[tuple[Say, Progress]]:
     """What to tell people while files are worked on: notes, and a bar if they are watching.
 
-    Details, such as all that was learned, may be many lines, and are told if `verbose`.
+    Details, such as all that was learned, may be many lines, and are told if `verbose`. Notes name
+    parameters; `in_words` says them as people know them.
     """
 
     if quiet:
@@ -39,7 +42,7 @@ def notes(quiet: bool, verbose: bool = True) -> Generator[tuple[Say, Progress]]:
 
     def say(what: str, text: str) -> None:
         if verbose or what != "detail":
-            show(printable(f"{what:<8} {text}"))
+            show(printable(f"{what:<8} {in_words(text) if what == 'note' else text}"))
 
     if not sys.stderr.isatty():
         show = partial(typer.echo, err=True)

@@ -9,18 +9,22 @@ import csv
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
 from slencodings.choices import Duplicates, Format, Incomplete, Value
+from slencodings.cli.messages import in_options
 from slencodings.progress import notes
 
 if TYPE_CHECKING:
     from slencodings.tables.roles import Reading
 
 VALUES = get_args(Value)
+# What typer knows of the verb that runs, which nobody types.
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
 def show_all(ctx: typer.Context, wanted: bool) -> None:
@@ -75,18 +79,21 @@ def as_command(
     shared["missing"] = shared["missing"].replace(annotation=missing)
     last = parameters(_last)
 
-    def command(*, quiet: bool, verbose: bool, help_all: bool, **given: Any) -> None:
+    def command(
+        *, context: typer.Context, quiet: bool, verbose: bool, help_all: bool, **given: Any
+    ) -> None:
         typed = {name: value for name, value in given.items() if name in shared}
         own = {name: value for name, value in given.items() if name not in shared}
         how = _as_reading(**typed, learned=learned)
-        with notes(quiet, verbose) as (say, progress):
+        in_words = partial(in_options, command=context.command)
+        with notes(quiet, verbose, in_words) as (say, progress):
             show = run(reading=how, say=say, progress=progress, **own)
         if show is not None:
             show()
 
     command.__doc__, command.__name__ = verb.__doc__, verb.__name__
     merged = [p for o in options for p in (shared.values() if o.name == "reading" else [o])]
-    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*merged, *last]]
+    by_name = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [_CONTEXT, *merged, *last]]
     command.__signature__ = inspect.Signature(by_name)  # pyright: ignore[reportFunctionMemberAccess]
     return command
 

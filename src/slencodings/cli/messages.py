@@ -11,7 +11,8 @@ import shlex
 from typing import Any, Literal, cast, get_args, get_origin
 
 # What a message may put behind a parameter: a word, a list, two ends, a number, or just `...`.
-_GIVEN = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|\([^)]*\)|True|False|-?\d+(?:\.\d+)?|\.\.\."""
+_TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_GIVEN = rf"""{_TEXT}|\[(?:{_TEXT}|[^\]'"])*\]|\([^)]*\)|True|False|-?\d+(?:\.\d+)?|\.\.\."""
 
 
 def in_options(message: str, command: Any) -> str:
@@ -72,8 +73,9 @@ def _typed(value: Any, option: Any) -> str:
         return option.metavar
     if isinstance(value, tuple):
         return "-".join(f"{end:g}" for end in cast("tuple[float, ...]", value))
-    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
-    typed = ["..." if word is ... else str(word) for word in listed]
+    if not isinstance(value, list):
+        return shlex.quote(str(value))
+    typed = ["..." if word is ... else str(word) for word in cast("list[Any]", value)]
     # What has a comma itself stands in double quotes, as `words` reads it.
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(typed)

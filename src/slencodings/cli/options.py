@@ -276,6 +276,9 @@ def described(verb: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(verb, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for name, p in signature.parameters.items():
+        if p.annotation is typer.Context:
+            parameters.append(p)
+            continue
         option = OPTIONS.get(f"{verb.__name__}.{name}") or OPTIONS[name]
         parameters.append(p.replace(annotation=Annotated[p.annotation, option]))
     verb.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess]

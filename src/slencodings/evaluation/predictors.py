@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from slencodings.aggregate.em import expected_answers
-from slencodings.annotations import Annotations, leave_one_out, safe_log, sums_by
+from slencodings.annotations import Annotations, beside_prior, leave_one_out, safe_log, sums_by
 from slencodings.evaluation.own_habits import CLOSE, Pointed, learn_one_habit, learn_own_habits
 from slencodings.metrics import top_shares
-from slencodings.opinion import USUAL_WEIGHT, Floats
+from slencodings.opinion import USUAL_WEIGHT, Floats, Opinion
 from slencodings.trust import Crowd
 from slencodings.trust.learn_crowd import MOST_LABELS
 from slencodings.trust.truth import Seen, learn_habits
@@ -86,18 +86,14 @@ class Counts(NamedTuple):
 
     def predict(self, annotations: Annotations) -> Floats:
         """The label distribution that the others give, (R, K)."""
-        share, rest = self._parts(annotations)
-        return share + rest[:, None] * self.base_rate
+        return self._opinion(annotations).probability
 
-    def _parts(self, annotations: Annotations) -> tuple[Floats, Floats]:
-        """What votes say, (R, K), and how much is left to the base rate, (R,)."""
+    def _opinion(self, annotations: Annotations) -> Opinion:
+        """What the votes of the others say beside the prior, (R,)."""
         votes = annotations.sums_of_others(self.weight(annotations))
         if self.winner:
-            return top_shares(votes), np.zeros(len(votes))
-        total = votes.sum(axis=1) + self.prior
-        # Others without any weight leave the base rate, as the limit of a small prior does.
-        some = np.where(total > 0, total, 1)
-        return votes / some[:, None], np.where(total > 0, self.prior / some, 1.0)
+            return beside_prior(top_shares(votes), np.ones(len(votes)), self.base_rate, 0.0)
+        return beside_prior(votes, votes.sum(axis=1), self.base_rate, self.prior)
 
     def spread(self, annotations: Annotations) -> Floats:
         """How far several votes may stray together, (R,); shares of votes tell no doubt."""
@@ -112,7 +108,8 @@ class Counts(NamedTuple):
             return learn_one_habit(self.predict(train), train).predict(
                 self.predict(test), test.annotator
             )
-        seen, asked = (Pointed.of(*self._parts(a), self.base_rate) for a in (train, test))
+        opinions = (self._opinion(a) for a in (train, test))
+        seen, asked = (Pointed.of(o.belief, o.uncertainty, self.base_rate) for o in opinions)
         crowd = crowd_habits(self.predict(train), train)
         return learn_own_habits(seen, train, crowd).predict(asked, test.annotator)
 

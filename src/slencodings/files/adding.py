@@ -173,7 +173,7 @@ def _weighing_of_new(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
         say(
             "note",
             "annotations of this store are weighed as stated; to weigh them by a learned "
-            "crowd, begin it with --weigh FILE that --save-crowd wrote",
+            "crowd, begin it with weigh='FILE' that `save_crowd` wrote",
         )
     weigh = fusing.weigh or "stated"
     return choose_weighing(reading, replace(fusing, weigh=weigh, reading="votes"), say)

@@ -24,8 +24,8 @@ from slencodings.files.crowd_columns import (
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.exports.judges import TOKENS
 from slencodings.files.job import about_labels
-from slencodings.files.locate import QUESTION, Relation, locate, read_tool
-from slencodings.files.scan import Step, choose, scan
+from slencodings.files.locate import QUESTION, Connection, Relation, locate, read_tool
+from slencodings.files.scan import Chosen, Step, choose, scan
 from slencodings.files.times import find_time
 from slencodings.files.values import read_chosen
 from slencodings.files.write import disk_errors, quote, workspace
@@ -114,17 +114,16 @@ def read_crowd(
                 when = find_time(table.names) if time is True else time or None
                 used = _used(gold, scored, [*show, group, when, *(sources or [TOKENS])])
                 chosen = choose(
-                    connection, found, asked, learned=learned, used=used, say=say, step=step
+                    connection,
+                    found,
+                    asked,
+                    learned=learned,
+                    used=used,
+                    table=table,
+                    say=say,
+                    step=step,
                 )
-                rows, reading = read_chosen(connection, chosen, say)
-                step("checking", None, "")
-                confidences = list(sources or [])
-                if sources is not None and (stated := _stated_by_some(rows, reading, say)):
-                    confidences.insert(0, stated)
-                    reading = replace(reading, confidence=None)
-                rows = _complete(rows, reading, say)
-                a = read_annotations(rows, reading)
-                unlabelled = _unlabelled(rows, reading)
+                a, reading, confidences, unlabelled = _read(connection, chosen, sources, step, say)
             _tell(a, unlabelled, reading, found.name, say)
             more = Columns(table, asked.item, reading, a, say)
             # A reader of exports says which label a yes or no is about.
@@ -143,6 +142,30 @@ def read_crowd(
             )
 
         return watch(connection, work, progress)
+
+
+class _Answers(NamedTuple):
+    """What annotators said, how it was read, columns of confidence, and rows that say nothing."""
+
+    annotations: Annotations
+    reading: Reading
+    confidences: list[str]
+    unlabelled: int
+
+
+def _read(
+    connection: Connection, chosen: Chosen, sources: Sequence[str] | None, step: Step, say: Say
+) -> _Answers:
+    """What the chosen columns hold; confidence that only some stated is a source like others."""
+    rows, reading = read_chosen(connection, chosen, say)
+    step("checking", None, "")
+    confidences = list(sources or [])
+    if sources is not None and (stated := _stated_by_some(rows, reading, say)):
+        confidences.insert(0, stated)
+        reading = replace(reading, confidence=None)
+    rows = _complete(rows, reading, say)
+    unlabelled = _unlabelled(rows, reading)
+    return _Answers(read_annotations(rows, reading), reading, confidences, unlabelled)
 
 
 def _used(gold: str | None, scored: str | None, more: Sequence[str | None]) -> list[str]:
@@ -185,7 +208,7 @@ def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
     (before,), (after,) = (rows.aggregate("count(*)").fetchall()[0] for rows in (crowd, kept))
     if before > after:
         rows = counted(before - after, "row")
-        say("note", f"{rows} without {' or '.join(numbers)} left out (--missing drop)")
+        say("note", f"{rows} without {' or '.join(numbers)} left out (missing='drop')")
     return kept
 
 
@@ -205,7 +228,7 @@ def _note_repeated(a: Annotations, say: Say) -> None:
             say(
                 "note",
                 f"{counted(repeated, 'annotation')} more of an (item, annotator) pair that has "
-                "one; --duplicates average|first|last|error changes that",
+                "one; `duplicates` average|first|last|error changes that",
             )
 
 
@@ -216,5 +239,5 @@ def _note_scale(stated: Floats, say: Say) -> None:
         say(
             "note",
             f"confidence runs from {low:g} to {high:g}; its worth is learned, and "
-            f"--confidence-scale {low:g}-{high:g} also takes it at its word",
+            f"confidence_scale=({low:g}, {high:g}) also takes it at its word",
         )

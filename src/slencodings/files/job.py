@@ -110,8 +110,10 @@ def choose_weighing(reading: Reading, fusing: Fusing, say: Say) -> Weighing:
     needs_stated, weigh = only_stated(reading, fusing), fusing.weigh
     if weigh is None and needs_stated:
         weigh = "stated"
-        option = "--" + needs_stated[0].replace("_", "-")
-        say("note", f"{option} is of annotations weighed as stated, so nothing is learned")
+        say(
+            "note",
+            f"`{needs_stated[0]}` is of annotations weighed as stated, so nothing is learned",
+        )
     elif weigh not in (None, "stated") and needs_stated:
         raise ValueError(
             f"what annotations are worth is learned; `{needs_stated[0]}` came with "
@@ -220,7 +222,7 @@ def _note_dropped(labelled: Relation, reading: Reading, say: Say) -> None:
         absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*needed, "annotator"]
     if absent and (lost := _count(labelled.filter(" OR ".join(absent)))):
         rows = counted(lost, "row")
-        say("note", f"{rows} without {' or '.join(needed)} left out (--missing drop)")
+        say("note", f"{rows} without {' or '.join(needed)} left out (missing='drop')")
 
 
 def note_end(n: int, shown: str, say: Say) -> None:
@@ -263,7 +265,7 @@ def tell(
         if found:
             notes.append(
                 f"{about}{counted(found, 'row')} repeat{'s' * (found == 1)} an earlier (item, "
-                f"annotator) pair{where}; all are kept. --duplicates average|first|last|error "
+                f"annotator) pair{where}; all are kept. `duplicates` average|first|last|error "
                 "changes that"
             )
         counts = rows.counts | {"repeated" if parts == 1 else "repeated_about": found}

@@ -180,7 +180,7 @@ def _write_utf8(path: Path, encoding: str, copy: Path, say: Say, *, asked: bool)
     if not asked and encoding != "utf-8-sig":
         say(
             "note",
-            f"{path.name} is read as {encoding}, for it is not UTF-8; --encoding names another",
+            f"{path.name} is read as {encoding}, for it is not UTF-8; `encoding` names another",
         )
     if removed:
         say("note", f"{counted(removed, 'NUL byte')} in {path.name} left out")
@@ -231,4 +231,4 @@ def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
         hint = f" Did you mean sheet={near!r}?" if near else ""
         raise ValueError(f"{path.name} has no sheet {sheet!r}; it has {listed(names)}.{hint}")
     if sheet is None and len(filled) > 1:
-        say("note", f"sheet {filled[0]!r} of {listed(filled)} is read; --sheet names another")
+        say("note", f"sheet {filled[0]!r} of {listed(filled)} is read; `sheet` names another")

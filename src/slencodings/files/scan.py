@@ -65,6 +65,7 @@ def choose(
     *,
     learned: bool = False,
     used: Sequence[str] = (),
+    table: Table | None = None,
     say: Say,
     step: Step,
 ) -> Chosen:
@@ -72,6 +73,7 @@ def choose(
 
     `learned`: what annotators are worth is learned, so a column of reliability is not looked for.
     `used`: columns that are read for something else, such as gold.
+    `table`: of these files, if they were looked at before.
     """
     size = sum(Path(file).stat().st_size for file in source.files) if source.local else None
     step("reading", size and size / 1e6, "MB")
@@ -82,7 +84,7 @@ def choose(
                 f"annotations are needed; {name} is a store of evidence, which has only their "
                 f"sums. Its opinions: sle encode {shlex.quote(name)} -o OUT"
             )
-    table = scan(connection, source, reading.format)
+    table = scan(connection, source, reading.format) if table is None else table
     found, parts = reading.item is None, item_parts(reading.item, table.names)
     check_names(table.names, [("item", name) for name in parts])
     used = [*used, *source.known, *reading.keep, *parts]

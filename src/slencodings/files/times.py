@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -74,12 +73,12 @@ def read_times(
         how = None
         why_not = (
             f"column {time!r} has one value for all annotations of an item, so it may tell of the "
-            f"item; --time {shlex.quote(time)} takes it for when it was annotated."
+            f"item; time={time!r} takes it for when it was annotated."
         )
     if how is None:
         if named:
             raise ValueError(f"{why_not} Name another: time='COLUMN'.")
-        say("note", f"{why_not} It is not used; --time COLUMN names another")
+        say("note", f"{why_not} It is not used; time='COLUMN' names another")
         return None
     item, annotator = map(quote, roles)
     found = rows.aggregate(
@@ -150,7 +149,7 @@ def _reading(column: _Column, time: str, *, named: bool) -> tuple[str | None, st
     if "number" in fits and not named and column.low < _FIRST_SECOND:
         return None, (
             f"column {time!r} holds numbers from {column.low:g} to {column.high:g}, which may be "
-            f"how long it took; --time {shlex.quote(time)} takes them for the order."
+            f"how long it took; time={time!r} takes them for the order."
         )
     if {"month first", "day first"} <= {*fits}:
         return None, (

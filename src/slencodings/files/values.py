@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -206,7 +205,7 @@ def judge_answers(label: str, answers: Answers, say: Say, *, named: bool, ordere
         more = f" and {len(spellings) - 3} more" if len(spellings) > 3 else ""
         say(
             "note",
-            f"some labels differ in case and spaces alone ({shown}{more}); --merge-case makes "
+            f"some labels differ in case and spaces alone ({shown}{more}); merge_case=True makes "
             "them one",
         )
     if not ordered and (kind := _what_instead(label, answers)):
@@ -234,7 +233,7 @@ def note_items(relation: Relation, item: str, names: Sequence[str], say: Say) ->
         say(
             "note",
             f"every row has its own {item!r}; if that numbers rows and not items, name the items: "
-            f"--item {shlex.quote(other)}",
+            f"item={other!r}",
         )
 
 
@@ -335,12 +334,12 @@ def _seldom(answers: Answers) -> bool:
 def _what_instead(label: str, answers: Answers) -> str | None:
     """What labels are instead of a few names, in words; None if they are that."""
     values, K = answers.values, len(answers.values)
-    many, other = _many(K), "name a column with one of a few labels: --label COLUMN"
+    many, other = _many(K), "name a column with one of a few labels: label='COLUMN'"
     numbers = _numbers(values)
     if parts := _parts(values):
         return (
             f"{label!r} seems to hold several labels in a cell, such as {parts.example!r}, and "
-            f"takes each combination for one label; --multi {shlex.quote(parts.separator)} asks a "
+            f"takes each combination for one label; multi={parts.separator!r} asks a "
             "yes or no to each of "
             f"{some(parts.labels, plainly)}"
         )
@@ -348,7 +347,7 @@ def _what_instead(label: str, answers: Answers) -> str | None:
         return (
             f"{label!r} holds {many} different numbers from {min(numbers):g} to {max(numbers):g}, "
             "each taken for a name without an order; round them to a few levels and name those in "
-            f"their order: --ordered LOW,...,HIGH; or {other}"
+            f"their order: ordered=['LOW', ..., 'HIGH']; or {other}"
         )
     if numbers and K > 2 and (min(numbers) == 1 or RATINGS.search(label)):
         low, high = f"{min(numbers):g}", f"{max(numbers):g}"
@@ -356,13 +355,13 @@ def _what_instead(label: str, answers: Answers) -> str | None:
         in_order = sorted(values, key=float)
         return (
             f"{label!r} looks like a rating from {low} to {high}; each is taken for a name without "
-            f"an order. If it has one: --ordered {_typed(in_order)}. If it is how sure people are: "
-            f"--confidence {label}"
+            f"an order. If it has one: ordered={in_order!r}. If it is how sure people are: "
+            f"confidence={label!r}"
         )
     if scale := _scale(values):
         return (
             f"{label!r} looks like a scale from {scale[0]} to {scale[-1]}; each is taken for a "
-            f"name without an order. If it has one: --ordered {_typed(scale)}"
+            f"name without an order. If it has one: ordered={scale!r}"
         )
     length = sum(len(v) * n for v, n in zip(*answers, strict=True)) / max(1, sum(answers.counts))
     # A few long labels that come again and again are no free text.
@@ -380,10 +379,6 @@ def _scale(values: Sequence[str]) -> list[str]:
         if 3 <= len(words) == len(values) and words.keys() <= set(scale):
             return [words[word] for word in scale if word in words]
     return []
-
-
-def _typed(labels: Sequence[str]) -> str:
-    return shlex.quote(",".join(labels))
 
 
 def _numbers(values: Sequence[str]) -> list[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -170,7 +169,7 @@ def choose_columns(
         say(
             "note",
             f"column {left!r} is not used: what annotators are worth is learned; "
-            f"--reliability {shlex.quote(left)} uses it",
+            f"reliability={left!r} uses it",
         )
     return reading
 

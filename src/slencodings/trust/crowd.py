@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate import em
-from slencodings.annotations import Annotations, in_steps, leave_one_out
+from slencodings.annotations import Annotations, beside_prior, in_steps, leave_one_out
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.trust.truth import TruthModel, log_likelihoods
 from slencodings.trust.worth import Ridge
@@ -234,7 +234,7 @@ class Crowd:
         b = E if self.meaning is None else E @ self.meaning
         if self.model is not None and truth is not None:
             b = (1 - m) * b + m * S * (truth @ self.model.habits)
-        return Opinion(b / (1 + S), 1 / (1 + S[:, 0]), np.tile(self.base_rate, (len(S), 1)))
+        return beside_prior(b, S[:, 0], self.base_rate)
 
     def truth_of(self, evidence: Evidence) -> Opinion:
         """Which label is right, by what annotations add up to."""

@@ -45,6 +45,10 @@ class Groups(NamedTuple):
     def others_and_before(self, value: Floats) -> Floats:
         """For each element, the sums of all others in its group and of those before, (2, ..., B).
 
+        One running sum gives both, and its transpose gives slopes. So they are rounded as the sum
+        of all elements is, by at most (B + 2) eps sum |value|; `annotations.leave_one_out` rounds
+        as the sum of a group is, and costs a sum more for each of the two.
+
         >>> Groups.of(np.asarray([0, 0, 0])).others_and_before(np.asarray([1.0, 2.0, 4.0]))
         array([[6., 5., 3.],
                [0., 1., 3.]])
