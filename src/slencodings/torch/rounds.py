@@ -147,9 +147,11 @@ def learn_in_rounds(
     truths = [_again(sourced, annotations, predicted, rng) for predicted, sourced in found[-2:]]
     before = smooth(truths[0].truth, smoothing) if len(truths) > 1 else None
     predicted, last = found[-1][0], truths[-1]
-    said = np.eye(len(annotations.labels)) if before is None else last.model.crowd
+    habits = np.eye(len(annotations.labels)) if before is None else last.model.crowd
     means = [float(np.mean(each.known)) for each in losses]
-    return Rounds(before, last.truth, predicted, last.worth, said, means, len(found))
+    return Rounds(
+        before, last.truth, predicted, last.worth, said=habits, losses=means, chosen=len(found)
+    )
 
 
 def _first_truth(
@@ -299,10 +301,10 @@ def votes_with_network(
     for f in range(_FOLDS):
         held_out = a.rows(part[a.item] == f)
         known = _like(crowd, a.rows(part[a.item] != f))
-        others = known.votes_of(known.evidence_of_others(held_out))
-        nobody = Opinion(0 * others.belief, np.ones(len(held_out.item)), others.base_rate)
+        rest = known.votes_of(known.evidence_of_others(held_out))
+        nobody = Opinion(0 * rest.belief, np.ones(len(held_out.item)), rest.base_rate)
         for worth in _WORTHS:
-            for opinion in (others, nobody):
+            for opinion in (rest, nobody):
                 P = _fused(opinion, p[held_out.item], worth).probability
                 losses[worth] -= float(np.sum(held_out.vectors * np.log(P))) / 2
     best = min(losses, key=lambda worth: losses[worth])
