@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # Or every process that a test starts would compile all of the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test quick torture check bench bench-full bench-peers clean
+.PHONY: demo test quick torture fuzz check bench bench-full bench-peers clean
 
 demo: .venv/demo-ready
 	$(BIN)/sle demo
@@ -28,6 +28,11 @@ quick: .venv/dev-ready
 MINUTES ?= 10
 torture: .venv/dev-ready
 	PYTHONPATH=src:tests $(BIN)/python -m torture --minutes $(MINUTES)
+
+# The fuzzer of `make torture` alone, until each format of files has had an hour in all; several at
+# once take different readers.
+fuzz: .venv/dev-ready
+	PYTHONPATH=src:tests $(BIN)/python -m torture.fuzz --each 3600
 
 check: .venv/dev-ready
 	scripts/check

@@ -117,9 +117,9 @@ def watched(name: str, look: Callable[[bytes], object], kept: Path) -> Callable[
 
 
 def format_of(name: str) -> str:
-    """The format of a reader's files; exports are JSON, by the line or not."""
+    """The format of a reader's files: JSON (as exports are), CSV, workbooks and others."""
     ending = name.rsplit(".")[-1]
-    return {"jsonl": "json", "export": "json"}.get(ending, ending)
+    return {"jsonl": "json", "export": "json", "ods": "xlsx"}.get(ending, ending)
 
 
 def by_format(seconds: dict[str, float]) -> dict[str, float]:

@@ -152,10 +152,42 @@ def sheet(cells: dict[str, str], dimension: str = "A1:D7") -> bytes:
     ).encode()
 
 
+def _cells() -> list[list[str]]:
+    return [[*TABLE], *([str(x) for x in row.values()] for row in ROWS)]
+
+
 def _sheets() -> list[bytes]:
-    table = [[*TABLE], *([str(x) for x in row.values()] for row in ROWS)]
-    cells = {f"{'ABCD'[k]}{n}": x for n, row in enumerate(table, 1) for k, x in enumerate(row)}
-    return [sheet(cells)]
+    table = enumerate(_cells(), 1)
+    return [sheet({f"{'ABCD'[k]}{n}": x for n, row in table for k, x in enumerate(row)})]
+
+
+def open_document(content: bytes) -> bytes:
+    """A workbook of LibreOffice with this content, of XML."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        kind = "application/vnd.oasis.opendocument.spreadsheet"
+        archive.writestr(zipfile.ZipInfo("mimetype"), kind)
+        names = 'xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"'
+        entry = f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/>'
+        manifest = f"<manifest:manifest {names}>{entry}</manifest:manifest>"
+        archive.writestr(zipfile.ZipInfo("META-INF/manifest.xml"), manifest)
+        archive.writestr(zipfile.ZipInfo("content.xml"), content)
+    return packed.getvalue()
+
+
+def _contents() -> list[bytes]:
+    text = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    rows = ("".join(text.format(x) for x in row) for row in _cells())
+    body = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    names = "".join(
+        f' xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text")
+    )
+    return [
+        f'<?xml version="1.0"?><office:document-content{names}><office:body><office:spreadsheet>'
+        f'<table:table table:name="one">{body}</table:table></office:spreadsheet></office:body>'
+        "</office:document-content>".encode()
+    ]
 
 
 # Features and models
@@ -355,6 +387,7 @@ READERS = {
         Reader("costs.csv", lambda path: read_costs(str(path)), _costs),
         Reader("sheet.xlsx", _crowd, _sheets, workbook),
         Reader("crowd.xlsx", _crowd, lambda: [workbook(data) for data in _sheets()]),
+        Reader("sheet.ods", _crowd, _contents, open_document),
         Reader("features.csv", _features, _numbers_of_items),
         Reader("texts.jsonl", _texts, _texts_of_items),
         Reader("arrays.npz", _features, _npz),
