@@ -73,6 +73,8 @@ def test_texts_may_be_numbers_and_missing(here):
 
 def test_features_that_cannot_be_used_are_told(here):
     np.savez("other.npz", X=np.zeros((2, 2)))
+    np.savez("empty.npz", item=np.asarray([], dtype=str), X=np.zeros((0, 2)))
+    (here / "empty.csv").write_text("item,a\n")
     np.savez("nan.npz", item=["i00", "i01"], X=[[1.0], [np.nan]])
     np.savez("twice.npz", item=["i00", "i00"], X=[[1.0], [2.0]])
     np.savez("objects.npz", item=np.asarray([object()], dtype=object), X=[[1.0]])
@@ -80,6 +82,8 @@ def test_features_that_cannot_be_used_are_told(here):
     (here / "bare.csv").write_text("item\ni00\n")
     (here / "words.csv").write_text("item,a\ni00,high\n")
     cases = {
+        "empty.csv": r"must have features of the crowd's items; it has no rows\.",
+        "empty.npz": "it has no rows",
         "other.npz": r"must have the arrays `item` \(n,\) and `X`",
         "nan.npz": "must be finite numbers; 1 of 2 rows of nan.npz are not.*item 'i01'",
         "twice.npz": "must stand in one row of twice.npz; 1 row repeats",

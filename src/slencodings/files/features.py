@@ -66,6 +66,8 @@ def read_features(
         if arrays
         else _from_table(source, feature_item, text, embed or _counted)
     )
+    if not names:
+        raise ValueError(f"{source} must have features of the crowd's items; it has no rows.")
     place = {name: n for n, name in enumerate(names)}
     if len(place) < len(names):
         more = len(names) - len(place)
