@@ -1,5 +1,7 @@
 """Rivals of rounds, and the crowds that they are measured on."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,38 @@ def test_the_document_says_what_the_rows_say():
     text = (tables.DOCS / "training.md").read_text(encoding="utf-8")
     for name in rows["setting"].unique():
         assert tables.markdown(network_tables.rounds_table(rows, name)) in text
+
+
+def test_features_of_images_are_of_a_network_that_never_saw_them(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    images, labels = rng.integers(0, 255, (24, 32, 32, 3), dtype=np.uint8), np.arange(24) % 3
+    annotated, seen = np.asarray([1, 4, 9]), []
+
+    class Watched(rounds.SLEClassifier):
+        def fit(self, X, y, **more):
+            seen.append((X, y))
+            return super().fit(X, y, **more)
+
+    pictures = SimpleNamespace(test_images=images, test_labels=labels)
+    monkeypatch.setattr(rounds.datasets, "cifar10_images", lambda: pictures)
+    monkeypatch.setattr(rounds.datasets, "cifar10s", lambda: SimpleNamespace(X=annotated))
+    monkeypatch.setattr(rounds, "SLEClassifier", Watched)
+    monkeypatch.setattr(
+        rounds, "resnet32a", lambda: nn.Sequential(nn.Flatten(), nn.Linear(3072, 5))
+    )
+    monkeypatch.setitem(sets.PLANS, "cifar10s", sets.Plan(None, 1, 8, 1e-3))
+    monkeypatch.setattr(sets, "CACHE", tmp_path / "kept")
+    for _ in range(2):
+        rounds.image_features.cache_clear()
+        found = rounds.image_features()
+        assert found.shape == (3, 5)
+        assert np.isfinite(found).all()
+    rounds.image_features.cache_clear()
+    ((X, y),) = seen  # the second time it was kept
+    rest = np.delete(np.arange(24), annotated)
+    np.testing.assert_array_equal(X, sets.scaled(images[rest]))
+    np.testing.assert_array_equal(y, labels[rest])
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["cifar10s-resnet32a.npy"]
 
 
 def test_kept_rounds_are_no_worse_than_one_round():
