@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest --file-by-file -o console_output_style=classic
 test: .venv/dev-ready
 	$(PYTEST) -n 4
 
-# The laws and units of arrays, tables, methods, annotators and readers; `SLOW` in tests/conftest.py
+# The laws and units of arrays, methods, annotators, stores and readers; `SLOW` in tests/conftest.py
 # says what else there is.
 quick: .venv/dev-ready
 	$(PYTEST) -n 2 -m "not slow" --ignore src/slencodings/torch

@@ -65,6 +65,7 @@ SLOW = [
     "test_readme.py",
     "test_sources.py",
     "test_databases.py",
+    "test_tables.py",
     "test_cli_weigh.py",
     "test_report.py",
     "test_demo.py",
@@ -125,6 +126,9 @@ SLOW = [
     "test_report_page.py",
 ]
 
+# The longest of the others, for the same reason.
+LONG = ["test_cli.py", "test_aggregate_properties.py", "test_annotations.py"]
+
 # Files for one process, which does once for all what takes seconds: to import and to fork PyTorch,
 # to let JAX compile the same steps, to put together the scripts of a report.
 TOGETHER = {
@@ -182,8 +186,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name in SLOW or re.search("dask|jax|torch", item.name):
             item.add_marker(pytest.mark.slow)
-    order = {name: place for place, name in enumerate(SLOW)}
-    items.sort(key=lambda item: order.get(item.path.name, len(SLOW)))
+    order = {name: place for place, name in enumerate([*SLOW, *LONG])}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 @pytest.hookimpl(optionalhook=True)
