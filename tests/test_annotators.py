@@ -158,6 +158,22 @@ def test_a_reader_sees_what_is_confused():
     assert "said yes where peers say no: 80 % (4 of 5)" in text
 
 
+def test_people_are_printed_by_different_names_on_one_line_each():
+    # Mail addresses begin and end alike, and labels may have several lines.
+    who = [f"user{m}@example.org" for m in range(12)]
+    said = {
+        "item": [item for item in range(30) for _ in who],
+        "who": who * 30,
+        "said": [
+            ("a\nb", "a\nc")[(item + (m == item % 12)) % 2] for item in range(30) for m in range(12)
+        ],
+    }
+    lines = str(describe_annotators(from_table(said, item="item", annotator="who", label="said")))
+    first = [line.split()[0] for line in lines.splitlines()[2:14]]
+    assert sorted(first) == sorted(who)
+    assert r"said 'a\nb' where peers say 'a\nc'" in lines
+
+
 @given(seeds)
 def test_new_names_of_labels_name_the_confused_ones_anew(rng):
     c = by_chance(rng, soft=True)  # soft, so that no two disagreements are equally common

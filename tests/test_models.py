@@ -130,6 +130,14 @@ def test_sle_train_writes_a_model_that_sle_evaluate_reads(here, sle):
     assert shown["items"] == "60"
     assert "warning  48 of 60 items have the names of items that the model was trained on" in err
     assert "share of labels right, against gold" in out
+    assert "share of labels right, against most votes" in out
+    # Each vote counts in these: a majority of 3 to 2 is not one label.
+    for name in ("cross_entropy", "brier", "ece"):
+        (line,) = (line for line in out.splitlines() if line.startswith(f"{name}_crowd"))
+        assert line.endswith(", against the shares of votes")
+    (by_u, by_p) = (line for line in out.splitlines() if line.startswith("auroc_errors_gold"))
+    assert by_u.endswith("1 always, against gold")
+    assert by_p.endswith("the same by 1 - max P, against gold")
     assert all(len(line.split()) > 2 for line in out.splitlines())
     assert float(shown["micro_f1_gold"]) > 0.9
     with open("q.csv") as file:

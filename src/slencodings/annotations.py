@@ -262,13 +262,15 @@ def counted(n: int, noun: str) -> str:
 
 
 def plainly(name: Any) -> str:
-    """A name as it is; in quotes where it has a comma or a space that would not be seen.
+    """A name as it is; in quotes where it has a comma, several lines or an unseen space.
 
     >>> [plainly(name) for name in ("yes", 3, "yes, but", " no")]
     ['yes', '3', "'yes, but'", "' no'"]
     """
     text = str(name)
-    return repr(text) if "," in text or text != text.strip() or not text else text
+    return (
+        repr(text) if "," in text or text != text.strip() or text.splitlines() != [text] else text
+    )
 
 
 def some(names: Sequence[Any], show: Callable[[Any], str] = repr) -> str:

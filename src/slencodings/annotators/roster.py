@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from slencodings.annotations import plainly
 from slencodings.opinion import Floats
 
 Columns = dict[str, list[Any]]
@@ -117,14 +118,12 @@ def _worse(columns: Columns) -> list[str]:
     tested = sum(p is not None for p in columns["drift_p"])
     head = f"\nWhose answers got worse over time, for sure ({tested:,} tested)"
     rows = zip(
-        *(
-            columns[name]
-            for name in ("annotator", "drift_since", "agreement_before", "agreement_after", "drift")
-        ),
+        _told_apart(columns["annotator"]),
+        *(columns[x] for x in ("drift_since", "agreement_before", "agreement_after", "drift")),
         strict=True,
     )
     lines = [
-        f"{_cut(name)}: since {since} others agree {after:.0%}, before {before:.0%}"
+        f"{name}: since {since} others agree {after:.0%}, before {before:.0%}"
         for name, since, before, after, alarm in rows
         if alarm
     ]
@@ -151,14 +150,16 @@ def _levels(levels: list[Level]) -> list[str]:
 
 def _table(columns: Columns, names: list[str]) -> list[str]:
     """Right-aligned but for words; of many annotators the first and the last."""
-    names = ["annotator", *names]
-    everybody = range(len(columns["annotator"]))
-    lines = [[_cell(columns, m, name) for name in names] for m in everybody]
-    if len(lines) > _SHOWN:
-        half = _SHOWN // 2
-        between = ["...", f"{len(lines) - 2 * half:,} more", *[""] * (len(names) - 2)]
-        lines = [*lines[:half], between, *lines[-half:]]
-    return _aligned([[_HEADS.get(name, name) for name in names], *lines])
+    M, half = len(columns["annotator"]), _SHOWN // 2
+    printed = [m for m in range(M) if M <= _SHOWN or not half <= m < M - half]
+    who = _told_apart([columns["annotator"][m] for m in printed])
+    lines = [
+        [short, *(_cell(columns, m, name) for name in names)]
+        for short, m in zip(who, printed, strict=True)
+    ]
+    if M > _SHOWN:
+        lines.insert(half, ["...", f"{M - 2 * half:,} more", *[""] * (len(names) - 1)])
+    return _aligned([[_HEADS.get(name, name) for name in ["annotator", *names]], *lines])
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:
@@ -175,8 +176,6 @@ def _cell(columns: Columns, m: int, name: str) -> str:
             *(columns[x][m] for x in ("said", "peers_say", "confused_share", "confused"))
         )
     value = columns[name][m]
-    if name == "annotator":
-        return _cut(value)
     if isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -191,7 +190,8 @@ def _confused(label: Any, instead: Any, share: float, n: float) -> str:
     if label is None:
         return "-"
     times = " of ".join(f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in (n, n / share))
-    return f"said {_cut(label)} where peers say {_cut(instead)}: {100 * share:.0f} % ({times})"
+    said, peers = _told_apart([label, instead])
+    return f"said {said} where peers say {peers}: {100 * share:.0f} % ({times})"
 
 
 def _short(x: float | None) -> str:
@@ -200,10 +200,21 @@ def _short(x: float | None) -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
-def _cut(name: Any) -> str:
+def _told_apart(names: list[Any]) -> list[str]:
+    """Names on one line; long ones without their middles, of which as much stays as tells them apart.
+
+    >>> _told_apart(["user10@example.org", "user11@example.org"])
+    ['user10@example.org', 'user11@example.org']
+    """
+    texts, letters = [plainly(name) for name in names], _LETTERS
+    while len(set(cut := [_cut(text, letters) for text in texts])) < len(set(texts)):
+        letters += 1
+    return cut
+
+
+def _cut(text: str, letters: int) -> str:
     """A long name without its middle, as ids tend to differ at their ends."""
-    text, tail = str(name), _LETTERS - 5
-    return text if len(text) <= _LETTERS else f"{text[:4]}…{text[-tail:]}"
+    return text if len(text) <= letters else f"{text[:4]}…{text[5 - letters :]}"
 
 
 def with_interval(name: str, value: Floats, low: Floats, high: Floats) -> Columns:

@@ -148,6 +148,8 @@ _MEANING = {
     "ranked": "squared error of chances of at least k, added up: lower is better",
     "steps": "mean steps between the median and what is right: lower is better",
     "auroc_errors": "does uncertainty find the errors? .5 is chance, 1 always",
+    "auroc_errors_crowd_probability": "the same by 1 - max P, against most votes",
+    "auroc_errors_gold_probability": "the same by 1 - max P, against gold",
     "wasserstein": "steps by which probability has to be moved to be the crowd's shares",
     "jsd": "distance from the crowd's shares: 0 the same, .69 nothing shared",
     "jsd_root": "mean of its root",
@@ -176,8 +178,16 @@ def _show_row(row: Scores) -> None:
 
 
 def _meaning(name: str) -> str:
-    """What is said of the longest beginning of a name."""
-    known = [key for key in _MEANING if name == key or name.startswith(f"{key}_")]
-    against = {"gold": ", against gold", "crowd": ", against most votes"}
-    end = next((words for key, words in against.items() if f"_{key}" in name), "")
-    return _MEANING[max(known, key=len)] + (end if name not in _MEANING else "") if known else ""
+    """What is said of the longest beginning of a name, and what it is held against."""
+    if name in _MEANING:
+        return _MEANING[name]
+    known = [key for key in _MEANING if name.startswith(f"{key}_")]
+    if not known:
+        return ""
+    of_labels = name.startswith(("micro_f1", "macro_f1", "auroc_errors"))
+    of_sets = "each set that was chosen" if name.startswith("set_") else "the shares of votes"
+    crowd = "most votes" if of_labels else of_sets
+    meaning = _MEANING[max(known, key=len)]
+    if "_gold" in name:
+        return f"{meaning}, against gold"
+    return f"{meaning}, against {crowd}" if "_crowd" in name else meaning
