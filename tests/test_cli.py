@@ -367,6 +367,10 @@ BAD_CSV = {
         b"item,label,confidence\na,x,high\nb,y,low\n",
         r"'confidence' must hold numbers; 2 rows do not, first 'high' in row 1.*Map its words",
     ),
+    "percent": (
+        b"item,label,confidence\na,x,80%\nb,y,7.5 %\n",
+        r"must hold numbers; 2 rows do not, first '80%' in row 1 of the data. Write 80% as 0.8, or",
+    ),
     "out of range": (
         b"item,label,confidence\na,x,4\nb,y,1\n",
         r"--confidence must lie in \[0, 1\]; 1 of 2 rows do not.*first 4.0 in row 1 of the data"
@@ -504,6 +508,29 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_any_work(
     )
 
 
+def test_what_a_message_says_to_type_for_a_wide_table_reads_it(sle: Sle):
+    Path("wide.csv").write_text("what,ann,bob,note\nu1,yes,no,free\nu2,no,no,words\n")
+    wide = ("wide.csv", "--format", "wide", "-o", "out.csv")
+    assert refused(sle, *wide).endswith("'ann', 'bob', 'note'. Name it: --item COLUMN.")
+    wide += ("--item", "what")
+    assert refused(sle, *wide).endswith("which columns are annotators: --annotator ann,bob.")
+    said = refused(sle, *wide, "--annotator", "ann,cy")
+    assert said.endswith("'ann', 'bob', 'note'. Name them: --annotator A,B,....")
+    assert sle("encode", *wide, "--annotator", "ann,bob").code == 0
+
+
+def test_a_file_that_may_not_be_read_is_named_in_a_sentence(
+    sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: Any) -> bool:
+        raise PermissionError(13, "Permission denied", "crowd.csv")
+
+    monkeypatch.setattr("slencodings.files.locate.is_store", refuse)
+    assert refused(sle, "crowd.csv", "-o", "out.csv") == (
+        "error: 'crowd.csv' cannot be opened: Permission denied. `ls -l` shows who may read it."
+    )
+
+
 def test_what_should_not_happen_is_one_line_and_its_place_is_shown_on_demand(
     sle: Sle, monkeypatch: pytest.MonkeyPatch
 ):
@@ -548,6 +575,7 @@ def commands() -> dict[str, Any]:
         ("mean item='Task ID'?", "mean --item 'Task ID'?"),
         ("Pass annotator='COLUMN'.", "Pass --annotator COLUMN."),
         ("labels=['a', ...].", "--labels a,...."),
+        ("Say annotators=['ann', 'b c'].", "Say --annotator 'ann,b c'."),
         ("labels=['a', 'b c']; 2", "--labels 'a,b c'; 2"),
         ("labels=[...].", "--labels A,B,...."),
         ("labels=[0, 1]", "--labels 0,1"),
@@ -582,6 +610,10 @@ def test_only_what_a_verb_takes_is_offered_for_what_is_missing(sle: Sle, verb: s
     offered = "--missing trust" in run.err
     assert offered == (verb == "encode")
     assert offered == (sle(verb, "crowd.csv", "-o", out, "--missing", "trust").code != 2)
+    if role == "confidence":  # as where people were not asked for it, and models beside them were
+        assert ", --confidence 1 to keep them and use no such column." in run.err
+        kept = sle(verb, "crowd.csv", "-o", out, "--confidence", "1")
+        assert re.search(r"^read .* (2 rows|2 annotations of)", kept.err, re.M)
 
 
 @pytest.mark.parametrize("words", [("--version",), ("encode", "nowhere.csv", "-o", "o.parquet")])

@@ -88,7 +88,7 @@ def test_words_for_nothing_are_empty_cells_of_a_wide_table():
 
 def test_what_wide_tables_refuse():
     assert_refused(
-        r"a column for the item; None came, and the columns are 'ann', 'bob'. Name it",
+        r"a column for the item; none came, and the columns are 'ann', 'bob'. Name it",
         {"ann": ["a"], "bob": ["a"]},
         format="wide",
     )

@@ -114,7 +114,7 @@ def test_what_json_min_refuses():
     )
     assert_refused(r"'q' is free text", [flat(1, q=[{"text": ["a", "b"]}])])
     assert_refused(
-        r"nothing must be text or a whole number; None .*item=COLUMN",
+        r"nothing must be text or a whole number; None .*item='COLUMN'",
         [flat(1, q="a")],
         item="nothing",
     )

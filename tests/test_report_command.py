@@ -47,6 +47,7 @@ def test_a_crowd_through_a_pipe_has_a_title_too(sle: Sle):
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
+        (("-o", "-"), 1, "its name must end in .html; '-' came. Name it report.html"),
         (("-o", "."), 1, "its name must end in .html; '.' came. Name it report.html"),
         (("-o", "report.pdf"), 1, "its name must end in .html; 'report.pdf' came. Name it report"),
         (("-o", "none/report.html"), 1, "needs a folder that is there"),

@@ -124,11 +124,19 @@ def _fail(error: Exception, command: Any) -> NoReturn:
     if {"-v", "--verbose"} & set(sys.argv):
         traceback.print_exception(error)
     known = isinstance(error, ValueError | OSError | ImportError | MemoryError)
-    text = in_options(str(error), command) if known else f"{type(error).__name__}: {error}"
+    text = in_options(_in_words(error), command) if known else f"{type(error).__name__}: {error}"
     typer.echo(printable(f"error: {text}"), err=True)
     if not known:
         typer.echo("This should not happen; -v shows where it came from.", err=True)
     sys.exit(1)
+
+
+def _in_words(error: Exception) -> str:
+    """What an error says; of a file that the system would not open, a sentence."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    who = " `ls -l` shows who may read it." if isinstance(error, PermissionError) else ""
+    return f"{str(error.filename)!r} cannot be opened: {error.strerror}.{who}"
 
 
 if __name__ == "__main__":

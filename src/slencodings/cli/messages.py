@@ -26,6 +26,8 @@ def in_options(message: str, command: Any) -> str:
     given = [p for p in command.params if p.param_type_name == "option"]
     options = {max(p.opts, key=len)[2:].replace("-", "_"): p for p in given}
     options |= {p.name: p for p in given}
+    if "annotator" in options:  # of which a wide table has several
+        options["annotators"] = options["annotator"]
     names = "|".join(options)
 
     def as_typed(found: re.Match[str]) -> str:

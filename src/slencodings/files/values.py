@@ -152,10 +152,13 @@ def typed(
         count, row, value, commas, points = found.fetchall()[0]
         if count and (count > commas or points):
             do = "does" if count == 1 else "do"
+            percent = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
+            mend = "Map its words to numbers first"
+            if percent:
+                mend = f"Write {value.strip()} as {float(percent[1]) / 100:g}"
             raise ValueError(
                 f"column {name!r} must hold numbers; {counted(count, 'row')} {do} not, first "
-                f"{value!r} in row {row} of the data. Map its words to numbers first, or name "
-                "another column."
+                f"{value!r} in row {row} of the data. {mend}, or name another column."
             )
         if count:
             say("note", f"column {name!r} has decimal commas: {value} is {value.replace(',', '.')}")

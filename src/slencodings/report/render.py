@@ -138,9 +138,10 @@ def check_page(target: str, source: str | Sequence[str]) -> None:
     """Refuse a place where no page can be written, before any work is done."""
     path = Path(target)
     if path.suffix.lower() not in (".html", ".htm"):
+        stem = "report" if target == "-" else path.stem or "report"
         raise ValueError(
             f"a report is a page, so its name must end in .html; {target!r} came. "
-            f"Name it {shlex.quote((path.stem or 'report') + '.html')}."
+            f"Name it {shlex.quote(stem + '.html')}."
         )
     check_place(target, source)
 

@@ -154,13 +154,14 @@ def number_problems(value: Number, first: str, missing: Missing) -> list[Problem
         value.hint,
         value.column,
     )
+    without = "reliability" if value.name == "reliability" else "confidence"
     absent = Problem(
         answered & x.is_null(),
         f"`{value.name}` must "
         + ("know every annotator" if by_annotator else "be there for every annotation"),
         "are by one that it does not" if by_annotator else "have none",
         "Pass missing='drop' to leave them out, missing='trust' to count them as certain and "
-        "reliable.",
+        f"reliable, {without}=1 to keep them and use no such column.",
     )
     return [out] * (not by_annotator) + [absent] * (missing == "error")
 

@@ -140,7 +140,7 @@ class Triage:
                 row["status"],
                 row["reason"],
                 f"{row['planned']:,}",
-                f"{row['mends']:.3f}",
+                f"{row['mends']:z.3f}",
                 ", ".join(map(str, row["annotators"]))
                 + (" and " if row["annotators"] and row["unassigned"] else "")
                 + (f"{row['unassigned']:,} new" if row["unassigned"] else ""),

@@ -148,7 +148,7 @@ def _flat(export: Exported) -> Iterator[Answer]:
                 "in one file? Export once more, and use that alone."
             )
         seen[number] = where
-        hint = f"The columns are {sorted(row)}: item=COLUMN."
+        hint = f"The columns are {sorted(row)}: item='COLUMN'."
         name = identity(row.get(item or "id"), item or "id", where, hint)
         who = person(row.get("annotator"), where)
         # The answers stand between the task's id and the annotator, unless columns were sorted.

@@ -37,7 +37,7 @@ def _answers(export: Exported) -> Iterator[Answer]:
                 f"and {shown(labels)} came."
             )
         column = export.item or item_column(list(row))
-        hint = f"The columns are {listed(list(row))}: item=COLUMN."
+        hint = f"The columns are {listed(list(row))}: item='COLUMN'."
         name = identity(row.get(column or ""), repr(column or "an id"), where, hint)
         for n, (annotator, label) in enumerate(zip(who, labels, strict=True)):
             found = chosen(label, where, question)

@@ -45,7 +45,7 @@ READER = Reader([MARKS], "mturk batch csv", _answers)
 
 def item_in(row: Object, name: str, where: str) -> Name:
     """The item of a row, in the column of this name."""
-    hint = f"The columns are {listed(list(row))}: item=COLUMN."
+    hint = f"The columns are {listed(list(row))}: item='COLUMN'."
     return identity(row.get(name), repr(name), where, hint)
 
 

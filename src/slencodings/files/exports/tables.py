@@ -184,9 +184,10 @@ def _cells(
     names = list(kept[0].value) if kept else []
     item = item or item_column([n for n in names if n not in (wanted or ())])
     if item not in names:
+        came = "none" if item is None else repr(item)
         raise ValueError(
-            f"{who} must have a column for the item; {item!r} came, and the columns are "
-            f"{listed(names) or 'none'}. Name it: item=COLUMN."
+            f"{who} must have a column for the item; {came} came, and the columns are "
+            f"{listed(names) or 'none'}. Name it: item='COLUMN'."
         )
     rest = [name for name in names if name != item]
     missing = [name for name in wanted or () if name not in rest]
@@ -194,6 +195,6 @@ def _cells(
         raise ValueError(
             f"{who} must have two or more columns for the {role}; {missing or rest} came, and "
             f"the columns beside the item are {listed(rest) or 'none'}. Name "
-            f"them: {role}=[...]."
+            f"them: {role}=['A', 'B', ...]."
         )
     return kept, item, list(wanted or rest)
