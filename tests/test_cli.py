@@ -23,6 +23,7 @@ import slencodings
 from slencodings.choices import Missing
 from slencodings.cli import main as cli
 from slencodings.cli.messages import in_options
+from slencodings.cli.on_a_crowd import show
 from slencodings.files import encode as files
 
 TABLE: dict[str, list[Any]] = {
@@ -245,6 +246,18 @@ def test_verbose_says_how_it_was_done(sle: Sle):
 
 def test_the_version_is_that_of_the_package(sle: Sle):
     assert sle("--version") == Run(0, f"slencodings {slencodings.__version__}\n", "")
+
+
+def test_a_narrow_terminal_shows_all_of_an_item_that_is_an_address(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "60")
+    items = [f"https://bucket.example.org/a-project/of-a-year/images/{n:05}.jpg" for n in (1, 2)]
+    show(["item", "why"], [[item, "said by somebody " * 4] for item in items])
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert max(map(len, lines)) <= 60
+    assert "".join(line.split("  ")[0].strip() for line in lines) == "".join(items)
 
 
 def test_help_tells_every_option(sle: Sle):

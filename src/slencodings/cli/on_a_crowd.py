@@ -127,7 +127,9 @@ def show(heads: Sequence[str], cells: Sequence[Sequence[str]], spare: Sequence[s
     for k in kept:
         words = k == 0 or any(row[k].strip(" -.,%*0123456789") not in ("", "inf") for row in cells)
         interval = all(" to " in row[k] or not row[k] for row in cells)
-        table.add_column(Text(heads[k]), justify="left" if words and not interval else "right")
+        side = "left" if words and not interval else "right"
+        # Ids tend to differ at their ends, so what is too long goes on below and is not cut.
+        table.add_column(Text(heads[k]), justify=side, overflow="fold")
     for row in cells:
         # As text: what comes from data is no markup.
         table.add_row(*(Text(row[k]) for k in kept))
