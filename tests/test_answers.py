@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -277,11 +278,34 @@ def test_columns_and_questions_of_exports_are_named_from_the_command_line(sle: S
     assert "3 rows, 2 labels: no, yes" in told
 
 
+def test_a_table_with_a_column_for_each_annotator_says_what_to_type(sle: Sle):
+    name = write("wide.csv", "item,ann,bob", "1,cat,dog", "2,dog,dog")
+    assert refused(sle, name).endswith("If each annotator has a column: --format wide.\n")
+    assert encode(sle, name, "--format", "wide")[0][1]["item"] == "2"
+
+
+def test_a_line_for_excel_alone_is_told_to_be_deleted(sle: Sle):
+    name = write("excel.csv", "sep=;", "item;annotator;label", "1;ann;cat", "2;ann;dog")
+    assert "Or delete the first line, which only tells Excel" in refused(sle, name)
+
+
 def test_a_form_with_a_column_for_each_item_says_what_to_type(sle: Sle):
     name = write("form.csv", "Timestamp,Email Address,Post 1,Post 2", "1,a@b.org,cat,dog")
     assert refused(sle, name).endswith("If each column is an item: --format google-forms.\n")
     table = write("table.csv", "Email Address,Post 1,Post 2", "a@b.org,cat,dog")
     assert refused(sle, table).endswith("Name it: --item COLUMN.\n")
+
+
+def test_answers_that_name_two_columns_may_be_judgments_of_pairs(sle: Sle):
+    rows = [f"q{n % 3},one,two,{'model a' if n % 2 else 'model_b'}" for n in range(12)]
+    name = write("pairs.csv", "question,model a,model_b,winner", *rows)
+    how = ("--item", "question", "--label", "winner")
+    _, told = encode(sle, name, *how)
+    (typed,) = re.findall(r"stands in them: sle (.*)$", told, re.M)
+    verb, *words = shlex.split(typed)
+    run = sle(verb, name, *words, "-o", "out.csv")
+    assert "left = model a, right = model_b, winner = winner" in run.err
+    assert run.code == 0
 
 
 def test_long_labels_that_come_again_and_again_are_no_free_text(sle: Sle):

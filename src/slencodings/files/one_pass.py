@@ -105,7 +105,8 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     people = reading.annotator is not None
     if seen != set(answers.values) or (people and parts_counted(n) % parts):
         return None
-    judge_answers(label, answers, say, named=named, ordered=reading.ordered)
+    names = chosen.table.names
+    judge_answers(label, answers, names, say, named=named, ordered=reading.ordered)
     rows = rows._replace(counts={"rows": n, "unlabelled": n - labelled})
     if end is not None:
         note_end(ends, end[2], say)

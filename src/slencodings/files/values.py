@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -69,7 +70,7 @@ def read_chosen(connection: Connection, chosen: Chosen, say: Say) -> tuple[Relat
         reading = replace(reading, labels=in_order)
         say("note", f"the order of labels: {listed(in_order)}")
     named = reading.labels is not None
-    check_answers(relation, reading.label, say, named=named, ordered=reading.ordered)
+    check_answers(relation, reading.label, table.names, say, named=named, ordered=reading.ordered)
     if found:
         note_items(relation, str(reading.item), table.names, say)
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
@@ -189,17 +190,36 @@ class Answers(NamedTuple):
     counts: list[int]
 
 
-def check_answers(relation: Relation, label: Any, say: Say, *, named: bool, ordered: bool) -> None:
+def check_answers(
+    relation: Relation,
+    label: Any,
+    columns: Sequence[str],
+    say: Say,
+    *,
+    named: bool,
+    ordered: bool,
+) -> None:
     """Tell if labels are not one of a few names, nor `ordered`, and what to type then.
+
+    They may be the names of other `columns`.
 
     Spans, and numbers without steps that nobody `named` one by one, are refused.
     """
     if not isinstance(label, str) or _types(relation)[label].endswith("]"):
         return  # Probabilities.
-    judge_answers(label, _count_answers(relation, label), say, named=named, ordered=ordered)
+    answers = _count_answers(relation, label)
+    judge_answers(label, answers, columns, say, named=named, ordered=ordered)
 
 
-def judge_answers(label: str, answers: Answers, say: Say, *, named: bool, ordered: bool) -> None:
+def judge_answers(
+    label: str,
+    answers: Answers,
+    columns: Sequence[str],
+    say: Say,
+    *,
+    named: bool,
+    ordered: bool,
+) -> None:
     """The same of answers that have been counted."""
     if not named and (why := _cannot_be_fused(label, answers)):
         raise ValueError(why)
@@ -213,6 +233,14 @@ def judge_answers(label: str, answers: Answers, say: Say, *, named: bool, ordere
         )
     if not ordered and (kind := _what_instead(label, answers)):
         say("note", kind)
+    sides = [name for name in columns if name != label and name in answers.values]
+    if len(sides) == 2:
+        pairwise = ",".join([*sides, label])
+        say(
+            "note",
+            f"{label!r} names the columns {listed(sides)}, and each is taken for a label; if rows "
+            f"compare what stands in them: sle encode --pairwise {shlex.quote(pairwise)}",
+        )
 
 
 def are_plain(label: str, answers: Answers) -> bool:

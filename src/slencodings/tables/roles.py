@@ -151,9 +151,12 @@ def choose_columns(
     chosen = found | given
     for role in ("item", "label"):
         if role not in chosen:
-            # As forms begin, which may have a column for each item.
-            form = list(names[:1]) == ["Timestamp"]
-            hint = " If each column is an item: format='google-forms'." if form else ""
+            first = "".join(names[:1])
+            hint = " If each annotator has a column: format='wide'." if role == "label" else ""
+            if first == "Timestamp":  # As forms begin, which may have a column for each item.
+                hint = " If each column is an item: format='google-forms'."
+            if first.startswith("sep="):
+                hint = " Or delete the first line, which only tells Excel what separates cells."
             raise ValueError(
                 f"no column looks like the {role}; the columns are {listed(names)}. "
                 f"Name it: {role}='COLUMN'.{hint}"
