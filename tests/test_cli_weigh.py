@@ -308,7 +308,12 @@ def test_missing_values_teach_nothing_and_are_dropped_or_trusted(sle: Sle):
     how = ("--missing",)
     assert sle("crowd.parquet", "-o", "out.parquet", *how, "drop").code == 0
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), crowd.votes(said))
-    assert sle("crowd.parquet", "-o", "out.parquet", *how, "trust").code == 0
+    run = sle("crowd.parquet", "-o", "out.parquet", *how, "trust")
+    assert run.code == 0
+    told = (
+        "1 row without confidence or annotator not learned from, and taken as certain and reliable"
+    )
+    assert f"note     {told} (--missing trust)\n" in run.err
     table["confidence"][5] = 3
     said = slencodings.from_table(table, **ROLES, confidence_scale=None)
     opinion = crowd.votes(said)

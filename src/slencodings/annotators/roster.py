@@ -201,7 +201,7 @@ def _short(x: float | None) -> str:
 
 
 def _told_apart(names: list[Any]) -> list[str]:
-    """Names on one line; long ones without their middles, of which as much stays as tells them apart.
+    """Names on one line, long ones without as much of their middles as leaves them different.
 
     >>> _told_apart(["user10@example.org", "user11@example.org"])
     ['user10@example.org', 'user11@example.org']

@@ -201,28 +201,31 @@ def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
 
 
 def note_lost(crowd: Relation, reading: Reading, *, stated: bool, say: Say) -> None:
-    """Tell how many annotations are dropped, and how many are at the end of a scale that is 0.
+    """Tell how many annotations lack what they must have, and how many are at the end of a scale.
 
     `stated` : whether confidence is taken at its word.
     """
     labelled = crowd.filter(ColumnExpression(columns_of(reading.label)[0]).isnotnull())
     if reading.missing == "drop":
-        _note_dropped(labelled, reading, say)
+        _note_absent(labelled, reading, "left out (missing='drop')", say)
+    elif reading.missing == "trust" and not stated:
+        taken = "not learned from, and taken as certain and reliable (missing='trust')"
+        _note_absent(labelled, reading, taken, say)
     if stated and (end := end_of_scale(reading)):
         column, value, shown = end
         at_end = labelled.filter(ColumnExpression(column) == ConstantExpression(value))
         note_end(_count(at_end), shown, say)
 
 
-def _note_dropped(labelled: Relation, reading: Reading, say: Say) -> None:
-    """Tell how many annotations lack what they must have."""
+def _note_absent(labelled: Relation, reading: Reading, become: str, say: Say) -> None:
+    """Tell how many annotations lack what they must have, and what becomes of them."""
     needed = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
     absent = [f"({quote(n)} IS NULL OR isnan({quote(n)}::DOUBLE))" for n in needed]
     if reading.annotator is not None:
         absent, needed = [*absent, f"{quote(reading.annotator)} IS NULL"], [*needed, "annotator"]
     if absent and (lost := _count(labelled.filter(" OR ".join(absent)))):
         rows = counted(lost, "row")
-        say("note", f"{rows} without {' or '.join(needed)} left out (missing='drop')")
+        say("note", f"{rows} without {' or '.join(needed)} {become}")
 
 
 def note_end(n: int, shown: str, say: Say) -> None:
