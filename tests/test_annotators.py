@@ -195,7 +195,7 @@ def test_new_names_of_labels_name_the_confused_ones_anew(rng):
 def test_annotators_without_ids_are_refused():
     c = from_table({"item": [1, 1], "label": [0, 1]}, item="item", label="label")
     with pytest.raises(
-        ValueError, match=r"2 annotations came without\. Name their column: annotator='worker'"
+        ValueError, match=r"2 annotations came without\. Name their column: annotator='COLUMN'"
     ):
         describe_annotators(c)
 

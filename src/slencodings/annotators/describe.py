@@ -136,7 +136,7 @@ def _check_asked(a: Annotations, estimates: Sequence[str], sort: str, groups: in
         raise ValueError(
             "annotators are told apart by their ids, and these "
             f"{counted(len(a.item), 'annotation')} came without. "
-            "Name their column: annotator='worker'."
+            "Name their column: annotator='COLUMN'."
         )
     if isinstance(estimates, str) or set(estimates) - set(ESTIMATES):
         raise ValueError(

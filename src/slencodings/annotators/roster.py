@@ -190,8 +190,8 @@ def _confused(label: Any, instead: Any, share: float, n: float) -> str:
     if label is None:
         return "-"
     times = " of ".join(f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in (n, n / share))
-    said, peers = _told_apart([label, instead])
-    return f"said {said} where peers say {peers}: {100 * share:.0f} % ({times})"
+    own, peers = _told_apart([label, instead])
+    return f"said {own} where peers say {peers}: {100 * share:.0f} % ({times})"
 
 
 def _short(x: float | None) -> str:

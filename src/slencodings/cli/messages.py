@@ -56,6 +56,8 @@ def with_what_came(error: Any) -> str:
     """typer's words for wrong usage; where a value is no such number, with the value."""
     # Of newer typers; those before say it themselves.
     for wrong in getattr(error.__cause__, "errors", list[Any])():
+        if wrong["type"] == "value_error":  # It says itself what was needed and what came.
+            return str(wrong["ctx"]["error"])
         needed = {"int_parsing": "a whole number", "float_parsing": "a number"}.get(wrong["type"])
         needed = f"{needed} is needed" if needed else wrong["msg"]
         return f"{needed}; {wrong['input']!r} came."
