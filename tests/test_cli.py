@@ -321,7 +321,10 @@ def test_a_shell_can_complete_the_verbs(sle: Sle, monkeypatch):
             ["crowd.csv", "--into", "s.parquet", "--engine", "spark"],
             "--into.*it is not for `--engine spark`",
         ),
-        (["crowd.csv", "-o", "-", "--operator", "sum"], r"--operator'?: 'sum' is not one of .*'\.?$"),
+        (
+            ["crowd.csv", "-o", "-", "--operator", "sum"],
+            r"--operator'?: 'sum' is not one of .*'\.?$",
+        ),
         (["crowd.csv", "-o", "-", "--smoothing", "2"], "--smoothing"),
         # Older typers name what came in words of their own.
         (["crowd.csv", "-o", "-", "--smoothing", "much"], "(a number is needed; |: )'much' "),

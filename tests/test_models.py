@@ -87,7 +87,7 @@ def test_features_that_cannot_be_used_are_told(here):
         "other.npz": r"must have the arrays `item` \(n,\) and `X`",
         "nan.npz": "must be finite numbers; 1 of 2 rows of nan.npz are not.*item 'i01'",
         "twice.npz": "must stand in one row of twice.npz; 1 row repeats",
-        "objects.npz": "cannot be read as NPZ",
+        "objects.npz": r"as NPZ: Object.* Save text as text: item=names.astype\(str\)\.$",
         "broken.npz": "cannot be read as NPZ",
         "bare.csv": "has no columns but 'item'",
         "words.csv": "column 'a' must hold numbers",

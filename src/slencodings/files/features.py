@@ -104,7 +104,11 @@ def _from_arrays(path: Path) -> tuple[list[Any], Features]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             found = {name: np.asarray(arrays[name]) for name in arrays.files}
     except Exception as error:  # what is cut or altered breaks its reader in many ways
-        raise ValueError(f"{path.name} cannot be read as NPZ: {error}.") from error
+        # Names that come from pandas are such arrays.
+        objects = (
+            " Save text as text: item=names.astype(str)." if "Object arrays" in str(error) else ""
+        )
+        raise ValueError(f"{path.name} cannot be read as NPZ: {error}.{objects}") from error
     item, X = found.get("item"), found.get("X")
     fit = item is not None and X is not None and item.shape == X.shape[:1] and X.ndim > 1
     if item is None or X is None or not fit or X.dtype.kind not in "biuf":
