@@ -96,10 +96,18 @@ def test_a_role_without_a_column_names_those_there_are_and_the_option(role: str)
         choose_columns(names, Reading())
 
 
+def test_two_roles_without_a_column_are_asked_for_at_once():
+    with pytest.raises(
+        ValueError,
+        match=r"like the item or the label.*'Antwort'.*Name them: item='COLUMN' and label='COLUMN'",
+    ):
+        choose_columns(["Beitrag", "Antwort"], Reading())
+
+
 def test_a_list_of_columns_is_cut_where_it_is_too_long_to_read():
-    with pytest.raises(ValueError, match=r"'c0', .*'c19' and 80 more. Name it"):
+    with pytest.raises(ValueError, match=r"'c0', .*'c19' and 80 more. Name them"):
         choose_columns([f"c{i}" for i in range(100)], Reading())
-    with pytest.raises(ValueError, match=r"are 'x{60}\.\.\.'. Name it"):
+    with pytest.raises(ValueError, match=r"are 'x{60}\.\.\.'. Name them"):
         choose_columns(["x" * 1000], Reading())
 
 

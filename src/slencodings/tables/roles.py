@@ -149,18 +149,19 @@ def choose_columns(
         found.pop("uncertainty", None)
     left = found.pop("reliability", None) if learned and "reliability" not in given else None
     chosen = found | given
-    for role in ("item", "label"):
-        if role not in chosen:
-            first = "".join(names[:1])
-            hint = " If each annotator has a column: format='wide'." if role == "label" else ""
-            if first == "Timestamp":  # As forms begin, which may have a column for each item.
-                hint = " If each column is an item: format='google-forms'."
-            if first.startswith("sep="):
-                hint = " Or delete the first line, which only tells Excel what separates cells."
-            raise ValueError(
-                f"no column looks like the {role}; the columns are {listed(names)}. "
-                f"Name it: {role}='COLUMN'.{hint}"
-            )
+    if absent := [role for role in ("item", "label") if role not in chosen]:
+        first = "".join(names[:1])
+        hint = " If each annotator has a column: format='wide'." if "item" not in absent else ""
+        if first == "Timestamp":  # As forms begin, which may have a column for each item.
+            hint = " If each column is an item: format='google-forms'."
+        if first.startswith("sep="):
+            hint = " Or delete the first line, which only tells Excel what separates cells."
+        them = "it" if len(absent) == 1 else "them"
+        options = " and ".join(f"{role}='COLUMN'" for role in absent)
+        raise ValueError(
+            f"no column looks like the {' or the '.join(absent)}; the columns are {listed(names)}. "
+            f"Name {them}: {options}.{hint}"
+        )
     reading = replace(reading, **chosen)
     check_names(names, reading.wanted)
     played = reading.columns.items()
