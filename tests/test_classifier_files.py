@@ -171,6 +171,43 @@ def test_a_checkpoint_that_says_nothing_of_training_is_refused(tmp_path):
         quick(checkpoint=path).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("labels",), ["a", "b", "c"]),
+        (("labels",), {"dtype": "<U1"}),
+        (("labels", "values"), None),
+        (("parameters",), "none"),
+        (("seed",), "cosine"),
+        (("seed",), 2**63),
+        (("seed",), True),
+        (("history",), None),
+        (("history",), [1]),
+        (("history", 0), {"epoch": 1}),
+        (("history", 0, "loss"), "low"),
+    ],
+)
+def test_a_checkpoint_that_says_something_else_of_training_is_refused(where, value, tmp_path):
+    X, y = rows()
+    path = tmp_path / "checkpoint.safetensors"
+    quick(checkpoint=path).fit(X, y)
+    tensors, about = saving.read(path, "checkpoint")
+    saving.write(path, "checkpoint", tensors, put(about, where, value))
+    with pytest.raises(ValueError, match="damaged: it does not say where training had come to"):
+        quick(checkpoint=path).fit(X, y)
+
+
+@pytest.mark.parametrize("state", [torch.zeros(3, dtype=torch.uint8), torch.zeros(5056)])
+def test_a_checkpoint_without_a_state_of_random_numbers_is_refused(state, tmp_path):
+    X, y = rows()
+    path = tmp_path / "checkpoint.safetensors"
+    quick(checkpoint=path).fit(X, y)
+    tensors, about = saving.read(path, "checkpoint")
+    saving.write(path, "checkpoint", {**tensors, "random": state}, about)
+    with pytest.raises(ValueError, match="damaged: it does not say where training had come to"):
+        quick(checkpoint=path).fit(X, y)
+
+
 def test_files_of_another_kind_are_refused(tmp_path):
     X, y = rows()
     model, other = tmp_path / "model.safetensors", tmp_path / "other.safetensors"

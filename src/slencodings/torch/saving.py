@@ -102,7 +102,7 @@ def read_checkpoint(path: str | Path, about: Training) -> tuple[Checkpoint | Non
         return None, about["seed"]
     tensors, stored = read(path, "checkpoint")
     parted = {name.partition(".")[0] for name in tensors} <= {*_PARTS, "random"}
-    if not says(stored, Training, "history") or not parted or "random" not in tensors:
+    if not parted or not _tells_training(stored) or not _is_random_state(tensors.get("random")):
         raise ValueError(f"{str(path)!r} is damaged: it does not say where training had come to.")
     again = f"Name another file, or delete {str(path)!r} to start again."
     mine: Training = json.loads(_text(about))
@@ -124,6 +124,43 @@ def read_checkpoint(path: str | Path, about: Training) -> tuple[Checkpoint | Non
     network, best, optimizer = (parts[part] for part in _PARTS)
     found = Checkpoint(stored["history"], network, best, optimizer, tensors["random"])
     return found, stored["seed"]
+
+
+def _tells_training(about: Any) -> bool:
+    """Whether a file says of a training what `write_checkpoint` does: somebody may have altered it."""
+    if not says(about, Training, "history"):
+        return False
+    labels, seed, history = about["labels"], about["seed"], about["history"]
+    return (
+        says(labels, Labels)
+        and isinstance(labels["values"], list)
+        and isinstance(about["parameters"], dict)
+        and (type(seed) is int and 0 <= seed < 2**63)
+        and (isinstance(history, list) and all(map(_is_epoch, cast("list[Any]", history))))
+    )
+
+
+def _is_epoch(row: Any) -> bool:
+    """Whether this is a row of a history."""
+    if not isinstance(row, dict):
+        return False
+    values = cast("dict[str, Any]", row)
+    names = {"epoch", "loss"} <= {*values} <= {"epoch", "loss", "validation_loss"}
+    return names and all(type(x) in (int, float) for x in values.values())
+
+
+def _is_random_state(state: Tensor | None) -> bool:
+    """Whether random numbers can go on from there."""
+    if state is None:
+        return False
+    now = torch.get_rng_state()
+    try:
+        torch.set_rng_state(state)
+    except (RuntimeError, TypeError):
+        return False
+    finally:
+        torch.set_rng_state(now)
+    return True
 
 
 def name_hashes(names: Sequence[Any]) -> NDArray[np.int64]:
