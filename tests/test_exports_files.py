@@ -152,6 +152,12 @@ def test_parquet_is_read_with_what_is_nested(tmp_path: Path):
     assert export.columns == {"item": ["i"], "annotator": ["u"], "label": ["yes"]}
 
 
+def test_a_file_that_ends_its_reader_is_no_matter_to_the_next(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"damaged.parquet cannot be read as Parquet: .*Copy it"):
+        every(Path(__file__).parent / "data/damaged.parquet")
+    test_parquet_is_read_with_what_is_nested(tmp_path)
+
+
 def test_folders_and_zip_files_are_read_by_their_parts(tmp_path: Path):
     with pytest.raises(ValueError, match=r"must hold files of JSON, JSONL or CSV; none is in it"):
         parts(tmp_path)

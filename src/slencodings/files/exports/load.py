@@ -405,6 +405,7 @@ def _parquet(path: Path) -> Iterator[Keyed]:
         try:
             found = connection.execute("FROM read_parquet(?)", [glob.escape(str(path))])
         except duckdb.Error as error:
+            _engine.cache_clear()  # One that a file has ended answers nothing any more.
             why = str(error).splitlines()[0]
             raise ValueError(
                 f"{path.name} cannot be read as Parquet: {why}. Copy it again."
