@@ -56,6 +56,7 @@ HERE = "127.0.0.1"
 # by each process for a few seconds: that these are sound need not be proved every time.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 QUICK += " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+QUICK += " -XX:ReservedCodeCacheSize=240m"
 NAMED: Roles = {"item": "item", "label": "said"}
 NUMBERS: Roles = {"uncertainty": "doubt", "reliability": "skill"}
 
