@@ -16,7 +16,7 @@ from _pytest.runner import runtestprotocol
 from file_by_file import forget_garbage, pytest_addoption, pytest_configure  # noqa: F401
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
-from jax_numbers import float64
+from jax_numbers import float64, quick_to_compile
 from running import Run, Sle
 from strategies import Arrays
 
@@ -24,10 +24,7 @@ from strategies import Arrays
 atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
 # The networks of the tests are small: threads would wait for each other, in every process.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# XLA compiles each small computation of the tests once, and then it runs once.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-)
+os.environ.setdefault("XLA_FLAGS", quick_to_compile())
 # A submission never depends on luck: the same examples are drawn every time, and none is timed.
 settings.register_profile("slencodings", max_examples=10, deadline=None, derandomize=True)
 # Chance is for `make torture`, which says how many examples of each law to draw, always new ones.
