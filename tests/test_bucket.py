@@ -170,15 +170,15 @@ def test_only_the_part_that_fails_is_sent_again(
     assert unfinished() == []
 
 
-def test_ten_thousand_objects_are_listed_by_the_thousand(server: Server) -> None:
-    names, store = [f"in/day={n % 7}/{n:05}.parquet" for n in range(9_999)], behind()
+def test_thousands_of_objects_are_listed_by_the_thousand(server: Server) -> None:
+    names, store = [f"in/day={n % 7}/{n:05}.parquet" for n in range(2_999)], behind()
     for name in [*names, "in/_begun.parquet"]:
         store.put_object("crowd", name, b"")
     server.failures = {"continuation-token": 1}
     found = bucket_room.objects("s3://crowd/in", [".parquet"])
     assert found == sorted(f"s3://crowd/{name}" for name in names)
     assert server.failures == {"continuation-token": 0}  # one page was asked for again
-    assert sum("list-type" in what for what in server.seen) == 10 + 1
+    assert sum("list-type" in what for what in server.seen) == 3 + 1
 
 
 def test_a_server_that_keeps_failing_leaves_what_was_there(
