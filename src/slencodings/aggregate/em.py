@@ -243,7 +243,7 @@ def learn(
         log-posterior that is the same whatever is true
     prior : "uniform" keeps p alike for all labels that were used
     as_said : how strongly labels are held to be as common as they are said, in pairs of votes on
-        each item: h is this by how many pairs there are, at most 1
+        one item: h is this by how many pairs there are, at most 1
     log_source : s, array (N, K), what else is known of each item, which then comes first: votes
         agree with themselves, and would be believed before the source was asked
     leaps_of : whose steps tell how far to go on after every two of them (`leap`), (M,), which ends
@@ -254,7 +254,7 @@ def learn(
     informed = (cast[:, 0] > 0) | known
     used = np.sum(votes, axis=0) + np.bincount(gold[known], minlength=K)
     enough = tol * max(float(np.sum(cast)), 1)
-    pairs = float(np.sum(cast * np.maximum(cast - 1, 0))) / 2 / max(np.count_nonzero(cast), 1)
+    pairs = float(np.sum(cast * np.maximum(cast - 1, 0))) / 2
     h = as_said / max(pairs, as_said) if as_said else 0.0
     q = np.divide(votes, cast, out=votes, where=cast > 0)
     pin(q, gold)

@@ -12,9 +12,12 @@ from slencodings.opinion import Codes, Floats
 # An annotator's accuracy is as strong as the crowd's once it is seen in so many annotations.
 _ACCURACY_OF_THE_CROWD = 30.0
 # Labels are held to be as common as they are said, as strongly as by a tenth of a pair of votes on
-# each item. Pairs cannot tell a label that is said too often from one that is common, and EM would
-# go on until most items have one label; where there are more votes, they outweigh this.
-_AS_SAID = 0.1
+# each item and by a hundred pairs for each label. Pairs cannot tell a label that is said too
+# often from one that is common, nor can few items, and EM would go on until most items have one
+# label; where there are more votes, they outweigh this.
+_AS_SAID, _AS_SAID_FOR_LABEL = 0.1, 100.0
+# People are held to be usually right, as strongly as by so many annotations of each true label.
+_USUALLY_RIGHT = 3.0
 # An accuracy of 0 or 1 has no odds to compare; this far from either it counts as that.
 _NEARLY = 1e-3
 
@@ -38,10 +41,10 @@ def shrunk_dawid_skene(
 
     X is what to expect of an annotator of whom only the accuracy is known (`expected_confusions`),
     learned along with the rest; `along_order`, by how many steps they tend to be off, where labels
-    have an order (`steps_from_truth`). v is how common labels are among the votes, h .1 divided by
-    how many pairs of votes an item has, at most 1. The arguments are those of `dawid_skene`; s is
-    `prior_strength`. `log_source` (N, K) is added to log q: what is known of each item besides its
-    annotations.
+    have an order (`steps_from_truth`). v is how common labels are among the votes, and h is
+    (N / 10 + 100 K) / P, at most 1, with P how many pairs of votes on one item there are. The
+    arguments are those of `dawid_skene`; s is `prior_strength`. `log_source` (N, K) is added to
+    log q: what is known of each item besides its annotations.
 
     Returns
     -------
@@ -67,6 +70,7 @@ def shrunk_dawid_skene(
     votes = ballots.by_choice(ballots.weight)
     used = ballots.by_cell(ballots.weight)
     own = habits(used)
+    as_said = _AS_SAID * np.count_nonzero(np.any(votes > 0, axis=1)) + _AS_SAID_FOR_LABEL * K
     del ballots
 
     def mass(q: Floats) -> Floats:
@@ -82,7 +86,7 @@ def shrunk_dawid_skene(
 
     learned = em.learn(
         votes, known, fit, log_likelihood,
-        n_iter=n_iter, tol=tol, progress=progress, as_said=_AS_SAID, log_source=log_source,
+        n_iter=n_iter, tol=tol, progress=progress, as_said=as_said, log_source=log_source,
         leaps_of=np.any(used > 0, axis=1),
     )  # fmt: skip
     accuracy, kappa = em.accuracy_and_kappa(learned.prior, learned.annotators)
@@ -170,9 +174,9 @@ def steps_from_truth(mass: Floats) -> Floats:
 def crowd_confusion(mass: Floats) -> Floats:
     """What everybody together says (column) where a label is true (row), (K, K).
 
-    One annotation more of each true label, 0.9 of it right, keeps every answer possible.
+    Three annotations more of each true label, 0.9 of them right, keep every answer possible.
     """
-    total = np.sum(mass, axis=0) + em.expected_answers(mass.shape[-1])
+    total = np.sum(mass, axis=0) + _USUALLY_RIGHT * em.expected_answers(mass.shape[-1])
     return total / np.sum(total, axis=1, keepdims=True)
 
 
