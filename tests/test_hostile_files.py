@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torture.readers import (
     READERS,
     _what_stores_say,
     npz_with_header,
+    open_document,
     refused,
     sheet,
     store_that_says,
@@ -152,6 +154,18 @@ def test_a_workbook_with_two_cells_far_apart_ends_nothing(tmp_path: Path, sle: S
     assert run.code == 1
     assert "cannot be read as a workbook: it takes more memory than it may" in run.err
     assert "is a cell filled far from the others?" in run.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no processor time")
+def test_a_workbook_whose_reader_never_ends_is_refused(
+    tmp_path: Path, sle: Sle, monkeypatch: pytest.MonkeyPatch
+):
+    """A fuzzer made it: of a table that is not closed, the end is looked for without end."""
+    monkeypatch.setattr(readable.sheets, "SECONDS", 1)
+    (tmp_path / "crowd.ods").write_bytes(open_document(b'<table:table table:name="one">'))
+    run = sle("encode", "crowd.ods", "-o", "targets.csv")
+    assert run.code == 1
+    assert "cannot be read as a workbook: it takes more time than it may" in run.err
 
 
 def test_a_workbook_whose_reader_ends_is_damaged(

@@ -9,6 +9,7 @@ import codecs
 import gzip
 import io
 import json
+import signal
 import subprocess
 import sys
 import zipfile
@@ -210,12 +211,16 @@ def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
     check_unpacked(path, _size_of_parts(path))
     asked = [] if sheet is None else [sheet]
     # -P, or modules beside that file would be taken for Python's own.
-    command = [sys.executable, "-P", sheets.__file__, str(path), str(copy), *asked]
+    seconds = sheets.SECONDS + path.stat().st_size // sheets.BYTES_A_SECOND
+    command = [sys.executable, "-P", sheets.__file__, str(path), str(copy), str(seconds), *asked]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
     if "names" not in found:
-        memory = "memory" in done.stderr.lower()
-        broken = "it takes more memory than it may" if memory else "its parts do not fit together"
+        broken = "its parts do not fit together"
+        if "memory" in done.stderr.lower():
+            broken = "it takes more memory than it may"
+        elif -done.returncode == getattr(signal, "SIGXCPU", None):
+            broken = "it takes more time than it may"
         raise ValueError(
             f"{path.name} cannot be read as a workbook: {found.get('error', broken)}. Is it locked "
             "with a password, or damaged, or is a cell filled far from the others? Open it and "

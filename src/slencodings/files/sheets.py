@@ -1,9 +1,9 @@
-"""A sheet of a workbook as CSV, by a process of its own: `python sheets.py BOOK OUT [SHEET]`.
+"""A sheet of a workbook as CSV, by its own process: `python sheets.py BOOK OUT SECONDS [SHEET]`.
 
 What reads workbooks makes room for every cell between the first and the last that hold something,
 and ends its process where that is more than there is: two cells in a file of 2 kB are enough
-(tafia/calamine issue 693). So that process is another one, with a limit, and nothing of ours but
-this file is in it.
+(tafia/calamine issue 693). Of some damaged files it never comes to the end. So that process is
+another one, with limits, and nothing of ours but this file is in it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from typing import Any
 
 # The most memory that a workbook may take, or half of what the machine has.
 MOST = 8 << 30
+# The most seconds of a processor, and one more for so many bytes of the file.
+SECONDS, BYTES_A_SECOND = 30, 100_000
 
 
-def main(path: str, out: str, sheet: str | None = None) -> None:
+def main(path: str, out: str, seconds: str, sheet: str | None = None) -> None:
     """Write the sheet that is asked for, or the first that has anything, and tell of all."""
-    _limit_memory()
+    _limit(int(seconds))
     calamine: Any = import_module("python_calamine")
     filled: list[str] = []
     try:
@@ -42,12 +44,13 @@ def main(path: str, out: str, sheet: str | None = None) -> None:
         print(json.dumps({"names": names, "filled": filled}))
 
 
-def _limit_memory() -> None:
+def _limit(seconds: int) -> None:
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limits.
         import resource
 
         most = min(MOST, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
