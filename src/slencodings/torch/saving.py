@@ -127,7 +127,7 @@ def read_checkpoint(path: str | Path, about: Training) -> tuple[Checkpoint | Non
 
 
 def _tells_training(about: Any) -> bool:
-    """Whether a file says of a training what `write_checkpoint` does: others may have changed it."""
+    """Whether a file says of a training what `write_checkpoint` does: it may be changed."""
     if not says(about, Training, "history"):
         return False
     labels, seed, history = about["labels"], about["seed"], about["history"]
