@@ -1,5 +1,6 @@
 """VoteBench: what is hidden from methods, how they are scored, and how one is added."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from documents import PYTHON
 from matplotlib import pyplot as plt
 from real_crowds import SHARED
 
+from benchmarks import small_crowds
 from benchmarks.votes import page, peers
 from benchmarks.votes.__main__ import _write, main
 from benchmarks.votes.crowds import Crowd, prepared, published
@@ -18,6 +20,7 @@ from benchmarks.votes.methods import Method, Prediction, ours, predict
 from benchmarks.votes.rows import PATH, all_rows, keep, read
 from benchmarks.votes.score import BLOCKS, SCORES, score
 from experiments import figures, tables
+from slencodings import from_table
 from slencodings.annotations import Annotations
 from slencodings.datasets import alttest
 from slencodings.evaluation.learner import Learner
@@ -411,3 +414,30 @@ def test_two_labels_are_needed_for_kos_and_several_people_for_all():
     assert not peers._two_labels(crowd())
     alone = replace(crowd(), annotator=np.zeros(240, dtype=int), annotators=np.arange(1))
     assert not peers._any(alone)
+
+
+def test_a_small_crowd_is_of_items_whose_truth_is_known(monkeypatch):
+    said = {"item": [0, 0, 0, 1, 1, 2, 3, 3], "who": [0, 1, 2, 0, 1, 0, 1, 2]}
+    said |= {"label": list("abbaabba")}
+    said = from_table(said, item="item", annotator="who", label="label")
+    truth = np.asarray([[0.0, 1], [1, 0], [np.nan, np.nan], [0.5, 0.5]])
+    found, known = small_crowds.small(Crowd(said, truth), items=2, votes=2, seed=0)
+    assert len(found.items) == len(known) == 2
+    assert 2 not in found.items
+    assert np.all(np.bincount(found.item) == 2)
+    for name, row in zip(found.items, known, strict=True):
+        np.testing.assert_array_equal(row, truth[name])
+    # Where votes and truth are shared by two labels, any answer is right for a half.
+    monkeypatch.setattr(small_crowds, "published", lambda name, most: Crowd(said, truth))
+    monkeypatch.setattr(small_crowds, "SIZES", ((3, 3),))
+    rows = {row["method"]: row["right"] for row in small_crowds.rows("any", 0)}
+    assert rows["majority"] == pytest.approx((1 + 1 + 0.5) / 3, abs=1e-6)
+    assert list(rows) == list(small_crowds.METHODS)
+
+
+def test_the_document_shows_how_small_crowds_fare():
+    kept = json.loads(small_crowds.KEPT.read_text(encoding="utf-8"))
+    assert len(kept) == len(small_crowds.GOLD) * len(small_crowds.SIZES) * small_crowds.SEEDS * 3
+    table = tables.markdown(small_crowds.table(kept))
+    text = (tables.DOCS / "comparison.md").read_text(encoding="utf-8")
+    assert f"<!-- small crowds -->\n{table}\n<!-- end of small crowds -->" in text
