@@ -179,7 +179,7 @@ def rounds_table(rows: pl.DataFrame, setting: str) -> Table:
     count = {row[:2]: row[2] for row in seeds.iter_rows()}
     there = [kind for kind in ROUNDS if any(key[2] == kind[0] for key in means)]
     cells = []
-    for n in sorted({key[0] for key in means}, key=int):
+    for n in sorted({key[0] for key in means}, key=lambda n: (n == rounds.ALL, len(n), n)):
         for method in (m for m in rounds.METHODS if (n, m) in count):
             row = [n, method + _few_seeds(count[n, method], max(count.values()))]
             for metric, _, up in there:

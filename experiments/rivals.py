@@ -104,7 +104,9 @@ def crowd_layer(
 
     @torch.no_grad()
     def predict(new: NDArray[Any]) -> Floats:
-        return torch.softmax(network.eval()(torch.as_tensor(new)), dim=-1).double().numpy()
+        network.eval()
+        each = [network(some) for some in torch.as_tensor(new).split(batch_size)]
+        return torch.softmax(torch.cat(each), dim=-1).double().numpy()
 
     @torch.no_grad()
     def hear(p: Floats) -> Floats:

@@ -1,13 +1,15 @@
 """Does a network help to say what is true? Crowds cut to few annotations an item.
 
-Every method learns from the same annotations of the same items with the same small network and
-plan, and says what is true of them (*right targets*) and of items that it has not seen.
+Every method learns from the same annotations of the same items with the same network and plan, and
+says what is true of them (*right targets*) and of items that it has not seen. The network is small,
+on features as they are; or, where the name says `trained`, that of Table 2, whose top layer learns.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -43,7 +45,14 @@ CUTS = {
     "uds": (1, 2),
     "cifar10s": (1,),
     "cifar10s_resnet": (1, 2),
+    "mre_trained": (1, 2, 3),
+    "convabuse_trained": (1, 2, 3),
 }
+# What the same networks make of all annotations of the same items, where those are more than any
+# cut leaves: what there is to gain.
+ALL = "all"
+UNCUT = tuple(name for name in CUTS if name not in ("digits", "confused", "uds"))
+TRAINED = "_trained"
 _ROUNDS = 4
 _EM_STEPS = 10
 _HIDDEN = 64
@@ -54,22 +63,34 @@ class Plan(NamedTuple):
 
     max_epochs: int
     learning_rate: float
+    batch_size: int = 64
 
 
 # The digits' is that of benchmarks/bench_learning.py, also for the 64 features of images; texts and
 # pixels have smaller steps, as they have more features. None was tuned here.
 PLANS = dict.fromkeys(["digits", "confused", "cifar10s_resnet"], Plan(20, 0.01))
 PLANS |= dict.fromkeys([*sets.TEXTS, "cifar10s"], Plan(20, 3e-3))
+PLANS |= {
+    name: Plan(table2.max_epochs, table2.learning_rate, table2.batch_size)
+    for name in CUTS
+    if name.endswith(TRAINED)
+    for table2 in [sets.PLANS[name.removesuffix(TRAINED)]]
+}
 
 
 class Problem(NamedTuple):
-    """Items to learn from and to be asked about; gold is -1 where it is not known."""
+    """Items to learn from and to be asked about; gold is -1 where it is not known.
+
+    The network is one hidden layer, or what `network` makes, to so many features.
+    """
 
     X: NDArray[np.float32]
     annotations: Annotations
     gold: NDArray[np.intp]
     train: NDArray[np.intp]
     test: NDArray[np.intp]
+    network: Callable[[], nn.Module] | None = None
+    size: int = _HIDDEN
 
 
 def jobs(
@@ -78,7 +99,7 @@ def jobs(
     seeds: int = 3,
     annotations: list[int] | None = None,
 ) -> list[Job]:
-    """One method on one crowd cut to so many annotations an item, with one seed."""
+    """One method on one crowd cut to so many annotations an item, or with all, with one seed."""
     return [
         {
             "experiment": "rounds",
@@ -88,10 +109,11 @@ def jobs(
             "seed": seed,
         }
         for name in wanted or CUTS
-        for n in CUTS[name]
+        for n in [*CUTS[name], *([ALL] if name in UNCUT else [])]
         if annotations is None or n in annotations
         for seed in range(seeds)
         for method in methods or METHODS
+        if n != ALL or method.endswith("on votes")
     ]
 
 
@@ -112,15 +134,17 @@ def rows(experiment: str, setting: str, annotations: str, method: str, seed: int
         "cifar10s_resnet": seen_images,
     }
     problem = made[setting](seed) if setting in made else sentences(setting, seed)
-    for metric, value in scores(problem, int(annotations), method, seed, PLANS[setting]).items():
+    n = None if annotations == ALL else int(annotations)
+    for metric, value in scores(problem, n, method, seed, PLANS[setting]).items():
         yield about | {"metric": metric, "value": value}
 
 
-def scores(problem: Problem, n: int, method: str, seed: int, plan: Plan) -> dict[str, float]:
-    """Scores of a method on a crowd that is cut to n annotations an item."""
-    X, said, gold, train, test = problem
-    crowd = cut(said, n, np.random.default_rng(seed)).of_items(train)
-    found = learn(method, X[train], crowd, plan, seed)
+def scores(problem: Problem, n: int | None, method: str, seed: int, plan: Plan) -> dict[str, float]:
+    """Scores of a method on a crowd that is cut to n annotations an item, or not at all."""
+    X, said, gold, train, test, network, size = problem
+    crowd = said if n is None else cut(said, n, np.random.default_rng(seed))
+    crowd = crowd.of_items(train)
+    found = learn(method, X[train], crowd, plan, seed, network, size)
     p = found.predict(X[test])
     votes = said.of_items(test)
     result = {"vote log-loss": -float(np.mean(np.log(p[votes.item, votes.y])))}
@@ -139,15 +163,24 @@ def scores(problem: Problem, n: int, method: str, seed: int, plan: Plan) -> dict
     return result
 
 
-def learn(method: str, X: NDArray[np.float32], crowd: Annotations, plan: Plan, seed: int) -> Rival:
+def learn(
+    method: str,
+    X: NDArray[np.float32],
+    crowd: Annotations,
+    plan: Plan,
+    seed: int,
+    network: Callable[[], nn.Module] | None = None,
+    size: int = _HIDDEN,
+) -> Rival:
     """Learn from a crowd's annotations of all items, in one of the ways."""
     K = len(crowd.labels)
     objective = "reverse_kl" if method.startswith("SLE") else "cross_entropy"
 
     def make(**more: Any) -> SLEClassifier:
         return SLEClassifier(
+            None if network is None else network(),
             objective=objective,
-            hidden=(_HIDDEN,),
+            hidden=(size,),
             labels=list(range(K)),
             random_state=seed,
             **plan._asdict(),
@@ -172,8 +205,10 @@ def learn(method: str, X: NDArray[np.float32], crowd: Annotations, plan: Plan, s
         case "CrowdLayer":
             with torch.random.fork_rng([]):
                 torch.manual_seed(seed)
-                hidden = nn.Sequential(nn.Linear(X.shape[1], _HIDDEN), nn.ReLU())
-            return crowd_layer(hidden, _HIDDEN, X, crowd, seed=seed, **plan._asdict())
+                small = nn.Sequential(nn.Linear(X.shape[-1], size), nn.ReLU())
+            # All networks begin with the weights of one encoder, which must stay as they are.
+            encoder = small if network is None else deepcopy(network())
+            return crowd_layer(encoder, size, X, crowd, seed=seed, **plan._asdict())
         case "CE in rounds" | "SLE in rounds":
             model = make(rounds=_ROUNDS).fit(X, crowd)
             told = model.rounds_
@@ -275,17 +310,23 @@ def image_features() -> NDArray[np.float32]:
 
 
 def sentences(name: str, seed: int) -> Problem:
-    """A crowd on texts, seen by a transformer that is not trained; four fifths are taught."""
-    X, said, gold = sentence_features(name)
-    order = np.random.default_rng(seed).permutation(len(X))
-    part = 4 * len(X) // 5
-    return Problem(X, said, gold, order[:part], order[part:])
+    """A crowd on texts, seen by a transformer that is trained or not; four fifths are taught."""
+    problem = sentence_features(name)
+    order = np.random.default_rng(seed).permutation(len(problem.X))
+    part = 4 * len(order) // 5
+    return problem._replace(train=order[:part], test=order[part:])
 
 
 @lru_cache(maxsize=2)
-def sentence_features(name: str) -> tuple[NDArray[np.float32], Annotations, NDArray[np.intp]]:
-    """A crowd on texts as vectors, what was said of them, and gold, -1 where there is none."""
-    found = sets.raw_texts(name)
-    X = sets.encoded(found, name, texts.load_encoder(), 0, sets.CACHE).X
-    gold = np.full(len(X), -1) if found.gold is None else found.gold
-    return X.astype(np.float32), found.annotations, gold
+def sentence_features(name: str) -> Problem:
+    """A crowd on texts as vectors, or as states below the layer that learns, and its network."""
+    dataset, encoder = name.removesuffix(TRAINED), texts.load_encoder()
+    trained = dataset != name
+    layers = sets.PLANS[dataset].layers if trained else 0
+    found = sets.encoded(sets.raw_texts(dataset), dataset, encoder, layers, sets.CACHE)
+    gold = np.full(len(found.X), -1) if found.gold is None else found.gold
+    every = np.arange(len(found.X))
+    problem = Problem(found.X.astype(np.float32), found.annotations, gold, every, every)
+    if not trained:
+        return problem
+    return problem._replace(network=found.network, size=int(encoder.model.config.hidden_size))

@@ -144,7 +144,8 @@ def people(name: str, seed: int) -> Case:
 
     Where no expert was asked, what most said is right, if it is one label.
     """
-    X, said, gold, train, test = images(seed) if name == "cifar10s" else sentences(name, seed)
+    problem = images(seed) if name == "cifar10s" else sentences(name, seed)
+    X, said, gold, train, test, *_ = problem
     asked = said.of_items(test)
     votes = asked.sums()
     if not np.any(gold >= 0):
@@ -162,7 +163,7 @@ def _strange_to(name: str) -> NDArray[np.float32]:
     """Items of another crowd, as a network that has learned from a crowd takes them."""
     if name == "cifar10s":
         return _drawn()
-    return _predicates(CROWDS[name]) if name == "uds" else sentence_features(CROWDS[name])[0]
+    return _predicates(CROWDS[name]) if name == "uds" else sentence_features(CROWDS[name]).X
 
 
 @lru_cache(maxsize=1)

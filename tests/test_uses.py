@@ -95,9 +95,10 @@ def test_items_without_a_gold_label_count_for_votes_alone():
 @pytest.mark.parametrize("gold", [True, False], ids=["gold", "votes"])
 def test_texts_of_another_crowd_are_strange(gold, monkeypatch):
     X, y, crowd = problem()
+    every = np.arange(len(X))
     vectors = {
-        "convabuse": (X, crowd, y if gold else np.full(60, -1)),
-        "rte": (X[:5] + 9, crowd, y),
+        "convabuse": rounds.Problem(X, crowd, y if gold else np.full(60, -1), every, every),
+        "rte": rounds.Problem(X[:5] + 9, crowd, y, every, every),
     }
     for module in (rounds, uses):
         monkeypatch.setattr(module, "sentence_features", vectors.__getitem__)
@@ -133,7 +134,8 @@ def test_sentences_are_read_at_the_first_word_that_mostly_is_a_predicate():
 
 def test_strange_predicates_are_those_of_sentences_that_have_one(monkeypatch):
     X, y, crowd = problem()
-    monkeypatch.setattr(rounds, "sentence_features", {"uds": (X, crowd, y)}.__getitem__)
+    uds = rounds.Problem(X, crowd, y, np.arange(len(X)), np.arange(len(X)))
+    monkeypatch.setattr(rounds, "sentence_features", {"uds": uds}.__getitem__)
     uds = SimpleNamespace(X=[("It rains", "rains")])
     monkeypatch.setattr(uses.datasets, "uds_factuality", lambda: uds)
     mre = SimpleNamespace(X=["When it rains it pours", "No verb"])
