@@ -34,7 +34,7 @@ def jobs() -> list[Job]:
 def rows(experiment: str, setting: str, method: str, seed: int) -> Iterator[Row]:
     """Learn from 1,200 digits and read 597 others; nothing is held out to stop by."""
     torch.set_num_threads(1)
-    X, said, gold, train, test = digits(seed)
+    X, said, gold, train, test, *_ = digits(seed)
     how = {"max_epochs": _EPOCHS, "validation": 0.0, "random_state": seed}
     model = SLEClassifier(learning_rate=float(setting), **how, **LOSSES[method])
     model.fit(X[train], said.of_items(train))

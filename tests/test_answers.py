@@ -293,7 +293,7 @@ def test_a_form_with_a_column_for_each_item_says_what_to_type(sle: Sle):
     name = write("form.csv", "Timestamp,Email Address,Post 1,Post 2", "1,a@b.org,cat,dog")
     assert refused(sle, name).endswith("If each column is an item: --format google-forms.\n")
     table = write("table.csv", "Email Address,Post 1,Post 2", "a@b.org,cat,dog")
-    assert refused(sle, table).endswith("Name it: --item COLUMN.\n")
+    assert refused(sle, table).endswith("Name them: --item COLUMN and --label COLUMN.\n")
 
 
 def test_answers_that_name_two_columns_may_be_judgments_of_pairs(sle: Sle):

@@ -83,16 +83,19 @@ def test_a_crowd_is_learned_as_from_arrays_and_that_is_told_in_short(sle: Sle, r
     how = () if reading == "votes" else ("--reading", reading)
     run = sle("crowd.csv", "-o", "out.parquet", *how)
     votes, held_out = crowd.losses["votes"], crowd.losses["held_out"]
+    opinion = getattr(crowd, reading)(said)
+    unsure = int(np.sum(opinion.uncertainty > 0.9))
+    assert (unsure > 0) == (reading == "truth")
+    note = f"note     {unsure} items with next to no evidence: uncertainty above 0.9\n"
     assert run == Run(
         0,
         "",
         "columns  item = item, annotator = annotator, label = label, confidence = confidence\n"
         "learned  what 160 annotations by 4 annotators are worth: held-out vote log-loss "
         f"{votes:.3f} (votes) -> {held_out:.3f}\n"
-        "read     crowd.csv: 160 rows, 3 labels: a, b, c\n"
+        f"read     crowd.csv: 160 rows, 3 labels: a, b, c\n{note if unsure else ''}"
         f"wrote    out.parquet: 40 rows, wide: {MEANS[reading]}\n",
     )
-    opinion = getattr(crowd, reading)(said)
     assert_is_opinion(pq.read_table("out.parquet").to_pydict(), opinion)
     assert sle("crowd.csv", "-o", "same.parquet", "--weigh", "learned", *how).code == 0
     same, default = (pq.read_table(f"{name}.parquet") for name in ("same", "out"))

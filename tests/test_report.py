@@ -321,12 +321,12 @@ def test_a_large_crowd_is_compared_on_a_sample_and_says_so(monkeypatch: pytest.M
 def test_what_is_open_is_what_triage_says_and_why():
     said = named_crowd(n=40, per=2).completed()
     weighed = weigh(said)
-    found = summarise(said, least_probability=0.8, conflict=0.3)
-    state = triage.status(weighed, least_probability=0.8, conflict=0.3)
+    found = summarise(said, least_probability=0.85, conflict=0.3)
+    state = triage.status(weighed, least_probability=0.85, conflict=0.3)
     why = dict(
         zip(
             said.items.tolist(),
-            triage.reasons(said, weighed, state, least_probability=0.8),
+            triage.reasons(said, weighed, state, least_probability=0.85),
             strict=True,
         )
     )
@@ -339,7 +339,7 @@ def test_what_is_open_is_what_triage_says_and_why():
         assert row["reason"] == why[row["item"]]
     few = [rows[row["row"]] for row in found["next"]["few"]]
     assert {row["why"] for row in few} == {"few"}
-    plan = triage.triage(said, weighed=weighed, least_probability=0.8, conflict=0.3)
+    plan = triage.triage(said, weighed=weighed, least_probability=0.85, conflict=0.3)
     order = [row["item"] for row in plan.to_rows() if row["status"] == "few"]
     assert [row["item"] for row in few] == order[: len(few)]
     assert found["next"]["plan"] == plan.summary().splitlines()[1:]

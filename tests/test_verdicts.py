@@ -131,7 +131,7 @@ def test_in_a_crowd_of_guessers_hardly_anybody_is_fine():
         found.update(made for made, _ in judge(a, learn_crowd(a)))
     # Each is a part of what is read as true, so that somebody is a little right.
     assert found["at chance"] >= 9
-    assert found["fine"] <= 1
+    assert found["fine"] <= 2
 
 
 @pytest.mark.parametrize("soft", [False, True])

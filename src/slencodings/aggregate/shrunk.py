@@ -58,8 +58,8 @@ def shrunk_dawid_skene(
     >>> table = {"item": [0, 0, 0, 1, 1, 1], "who": [0, 1, 2] * 2, "label": [0, 0, 1, 1, 1, 0]}
     >>> crowd = from_table(table, item="item", annotator="who", label="label")
     >>> shrunk_dawid_skene(crowd).probability.round(2)
-    array([[0.9, 0.1],
-           [0.1, 0.9]])
+    array([[0.95, 0.05],
+           [0.05, 0.95]])
     """
     em.check_steps(n_iter, tol)
     em.check_strength("prior_strength", prior_strength, "3 is usual.")
