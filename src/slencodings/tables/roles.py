@@ -120,6 +120,22 @@ def find_columns(names: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _ask_for(absent: list[str], names: Sequence[str]) -> str:
+    """What to type where no column looks like these roles."""
+    first = "".join(names[:1])
+    hint = " If each annotator has a column: format='wide'." if "item" not in absent else ""
+    if first == "Timestamp":  # As forms begin, which may have a column for each item.
+        hint = " If each column is an item: format='google-forms'."
+    if first.startswith("sep="):
+        hint = " Or delete the first line, which only tells Excel what separates cells."
+    them = "it" if len(absent) == 1 else "them"
+    options = " and ".join(f"{role}='COLUMN'" for role in absent)
+    return (
+        f"no column looks like the {' or the '.join(absent)}; the columns are {listed(names)}. "
+        f"Name {them}: {options}.{hint}"
+    )
+
+
 def choose_columns(
     names: Sequence[str],
     reading: Reading,
@@ -150,18 +166,7 @@ def choose_columns(
     left = found.pop("reliability", None) if learned and "reliability" not in given else None
     chosen = found | given
     if absent := [role for role in ("item", "label") if role not in chosen]:
-        first = "".join(names[:1])
-        hint = " If each annotator has a column: format='wide'." if "item" not in absent else ""
-        if first == "Timestamp":  # As forms begin, which may have a column for each item.
-            hint = " If each column is an item: format='google-forms'."
-        if first.startswith("sep="):
-            hint = " Or delete the first line, which only tells Excel what separates cells."
-        them = "it" if len(absent) == 1 else "them"
-        options = " and ".join(f"{role}='COLUMN'" for role in absent)
-        raise ValueError(
-            f"no column looks like the {' or the '.join(absent)}; the columns are {listed(names)}. "
-            f"Name {them}: {options}.{hint}"
-        )
+        raise ValueError(_ask_for(absent, names))
     reading = replace(reading, **chosen)
     check_names(names, reading.wanted)
     played = reading.columns.items()
