@@ -81,6 +81,9 @@ def test_features_that_cannot_be_used_are_told(here):
     (here / "broken.npz").write_bytes(b"PK\x03\x04 no")
     (here / "bare.csv").write_text("item\ni00\n")
     (here / "words.csv").write_text("item,a\ni00,high\n")
+    # It was item 0, and a list ended in a traceback (found by the fuzzer).
+    (here / "nameless.csv").write_text("item,a\n0,1\n,2\n,3\n")
+    (here / "lists.jsonl").write_text('{"item": [[1]], "a": 1}\n')
     cases = {
         "empty.csv": r"must have features of the crowd's items; it has no rows\.",
         "empty.npz": "it has no rows",
@@ -91,6 +94,8 @@ def test_features_that_cannot_be_used_are_told(here):
         "broken.npz": "cannot be read as NPZ",
         "bare.csv": "has no columns but 'item'",
         "words.csv": "column 'a' must hold numbers",
+        "nameless.csv": "name an item in each row.*; 2 of 3 rows do not, first nothing in row 2",
+        "lists.jsonl": r"column 'item' of lists.jsonl must name.*; 1 of 1 row does not, first \[",
     }
     for source, words in cases.items():
         with pytest.raises(ValueError, match=words):

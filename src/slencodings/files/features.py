@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from zipfile import ZipFile
@@ -140,12 +140,26 @@ def _from_table(
         numbers = [] if text else inputs
         relation = typed(table.pick([column, *inputs], numbers), numbers)
         arrays = relation.fetchnumpy()
-    rows = np.asarray(arrays[column]).tolist()
+    rows = _names(called, column, np.ma.asarray(arrays[column]).tolist(None))
     if text:
         texts: list[Any] = np.ma.asarray(arrays[text]).tolist(None)  # they may be numbers
         return rows, embed(["" if words is None else str(words) for words in texts])
     columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in inputs]
     return rows, np.stack(columns, axis=1).astype(np.float32)
+
+
+def _names(called: str, column: str, values: list[Any]) -> list[Any]:
+    """The names of items, one in each row, which can be looked up."""
+    bad = [n for n, x in enumerate(values) if x is None or not isinstance(x, Hashable)]
+    if bad:
+        first = "nothing" if values[bad[0]] is None else str(values[bad[0]])
+        raise ValueError(
+            f"column {column!r} of {called} must name an item in each row, by text, a number or a "
+            f"date; {len(bad):,} of {counted(len(values), 'row')} "
+            f"{'does' if len(bad) == 1 else 'do'} not, first {first} in row {bad[0] + 1} of the "
+            "data. Fill it, or leave such rows out."
+        )
+    return values
 
 
 def _counted(texts: list[str]) -> Features:
