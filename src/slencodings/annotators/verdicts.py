@@ -20,6 +20,8 @@ FEWEST_ITEMS = 5
 _MARGIN = 0.1
 # Who cannot be above this is clearly low, whatever is typical.
 _LOW = 0.25
+# So often people who guess are taken to agree above chance, together or one of them.
+_CHANCE = 0.025
 # So often the same answer is said to be nearly always that.
 _NEARLY_ALWAYS = 0.95
 
@@ -60,9 +62,14 @@ def verdict(low: float, high: float, *, typical: float, shared: int) -> Verdict:
 
 
 def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
-    """A verdict on each annotator by what was learned of the crowd, with its reason."""
+    """A verdict on each annotator by what was learned of the crowd, with its reason.
+
+    Where people agree no more than by chance, nobody is said to be above it or against the crowd.
+    """
     a, shared = annotations, shared_items(annotations)
     low, high = crowd.above_chance_interval()
+    if not (agreed := agree_above_chance(a)):
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
     typical = typical_skill(crowd.above_chance, low, shared)
     # The label that each gives most, and the share of their answers that it is.
     given = replace(a, item=a.annotator, items=a.annotators).sums()
@@ -74,6 +81,8 @@ def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
         if shared[m] < FEWEST_ITEMS:
             n = int(shared[m])
             return Judged(found, f"shares {n or 'no'} item{'s' * (n != 1)} with others")
+        if not agreed:
+            return Judged(found, "people here agree no more than by chance")
         reason = {
             "against the crowd": "right less often than by guessing",
             "at chance": "no better than guessing",
@@ -88,6 +97,31 @@ def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
         return Judged(found, reason)
 
     return [one(m) for m in range(len(a.annotators))]
+
+
+def agree_above_chance(annotations: Annotations) -> bool:
+    """Whether people, or somebody with the others, surely agree more often than by chance.
+
+    d_q = c_q . (sum of c over the others on its item),   c_q = y_q - p_m
+
+    p_m is how often m says each label, so that d is 0 in the mean of people who do not look,
+    whatever they like to say. z = sum d / sqrt(sum d^2) is above what one in forty of such
+    crowds has: of all, by items, or of one of the M people, as agreement in all cancels out where
+    some say the contrary.
+    """
+    from scipy.special import ndtri
+
+    a, N, M = annotations, len(annotations.items), len(annotations.annotators)
+    times = np.maximum(np.bincount(a.annotator, minlength=M), 1)
+    d = np.zeros(len(a.item))
+    for k in range(len(a.labels)):
+        y = a.y[:, k] if a.soft else np.asarray(a.y == k, dtype=float)
+        c = y - (np.bincount(a.annotator, y, M) / times)[a.annotator]
+        d += c * (np.bincount(a.item, c, N)[a.item] - c)
+    of_items, of_people = np.bincount(a.item, d, N), np.bincount(a.annotator, d, M)
+    together = np.sum(of_items) > -ndtri(_CHANCE) * np.sqrt(np.sum(of_items**2))
+    limit = -ndtri(_CHANCE / max(M, 1)) * np.sqrt(np.bincount(a.annotator, d**2, M))
+    return bool(together or np.any(of_people > limit))
 
 
 def worth_asking(annotations: Annotations, weighed: Weighed) -> NDArray[np.bool_]:
