@@ -246,10 +246,14 @@ def test_ctrl_c_is_heard_while_the_main_thread_waits_for_an_answer():
     query = "SELECT count(*) FROM range(100000000) AS a, range(2) AS b WHERE hash(a, b) = 0"
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     stop = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+
+    def ask(connection: Any) -> None:
+        stop.start()
+        connection.sql(query).fetchall()
+
     try:
         with pytest.raises(KeyboardInterrupt), workspace() as (connection, folder):
-            stop.start()
-            connection.sql(query).fetchall()
+            ask(connection)
     finally:
         stop.cancel()
         signal.signal(signal.SIGINT, heard)
