@@ -203,11 +203,7 @@ def learn(
         case "Raykar et al. 2010":
             return raykar(make, X, crowd)
         case "CrowdLayer":
-            with torch.random.fork_rng([]):
-                torch.manual_seed(seed)
-                small = nn.Sequential(nn.Linear(X.shape[-1], size), nn.ReLU())
-            # All networks begin with the weights of one encoder, which must stay as they are.
-            encoder = small if network is None else deepcopy(network())
+            encoder = _encoder(network, X.shape[-1], size, seed)
             return crowd_layer(encoder, size, X, crowd, seed=seed, **plan._asdict())
         case "CE in rounds" | "SLE in rounds":
             model = make(rounds=_ROUNDS).fit(X, crowd)
@@ -215,6 +211,18 @@ def learn(
             return Rival(told.truth.probability, model.predict_proba, lambda p: p @ told.said)
         case _:
             raise ValueError(f"`method` must be one of {', '.join(METHODS)}; {method!r} came.")
+
+
+def _encoder(
+    network: Callable[[], nn.Module] | None, features: int, size: int, seed: int
+) -> nn.Module:
+    """What CrowdLayer learns below its layer; the others have the same made for them."""
+    if network is not None:
+        # All networks begin with the weights of one encoder, which must stay as they are.
+        return deepcopy(network())
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(features, size), nn.ReLU())
 
 
 def cut(annotations: Annotations, n: int, rng: np.random.Generator) -> Annotations:

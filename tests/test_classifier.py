@@ -188,9 +188,11 @@ def test_a_hundred_epochs_are_no_worse_than_ten_on_votes_of_others():
     assert epochs < 100
 
 
-def test_votes_held_out_are_scored_each_the_same(monkeypatch):
+# A tenth of the items, or as many as have 200 votes, or nearly a third.
+@pytest.mark.parametrize(("per_item", "items_held_out"), [(24, 12), (12, 25), (4, 36)])
+def test_votes_held_out_are_scored_each_the_same(per_item, items_held_out, monkeypatch):
     X, y = rows(120)
-    said = crowd_of(y, per_item=4)
+    said = crowd_of(y, per_item=per_item)
     uneven = said.rows(np.random.default_rng(0).random(len(said.item)) < 0.7)
     held_out, evaluate = [], training._evaluate
 
@@ -201,7 +203,7 @@ def test_votes_held_out_are_scored_each_the_same(monkeypatch):
     monkeypatch.setattr(training, "_evaluate", spy)
     model = quick(max_epochs=1, batch_size=7).fit(X, uneven)
     items = np.unique(uneven.item)[held_out[0]]
-    assert len(items) == 12
+    assert len(items) == items_held_out
     of_them = np.isin(uneven.item, items)
     p = model.predict_proba(X)[uneven.item[of_them], uneven.y[of_them]]
     assert model.history_[0]["validation_loss"] == pytest.approx(-np.log(p).mean(), rel=1e-5)

@@ -65,7 +65,8 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     schedule : of the learning rate of AdamW: "cosine" or "constant"
     validation : share of rows held out, to stop after `patience` epochs without a lower loss and
         keep the best weights; 0 trains on all rows to the end. Of annotations it is the log-loss
-        of the votes, and where nothing is asked for, a tenth of 100 rows or more
+        of the votes, and where nothing is asked for, a tenth of 100 rows or more: of fewer than
+        2,000 votes so many rows more that 200 votes are held out, or at most three tenths
     checkpoint : a file written after each epoch; a run that was stopped goes on from it
     rounds : of annotations: more than 1 lets networks that have not seen an item help to say what
         is true of it, and learns from that, as long as votes on held-out items are predicted

@@ -21,8 +21,10 @@ SCHEDULES: Mapping[Schedule, Callable[[float], float]] = {
 # The share of epochs that learns from the first of two losses.
 FIRST = 0.3
 # The share of rows that is held out unless another is asked for, and of how many rows at least:
-# of fewer it would tell little, and be missed.
-_HELD_OUT, _ENOUGH = 0.1, 100
+# of fewer it would tell little, and be missed. Of so few votes it is a larger share, up to the
+# second, that as many votes are held out: of half as many the best epoch may be far too sure.
+_HELD_OUT, _ENOUGH = (0.1, 0.3), 100
+_ENOUGH_VOTES = 200
 
 
 class Plan(NamedTuple):
@@ -91,7 +93,7 @@ def train(
     while, then the other, which is what counts.
     """
     mean_loss = _mean_loss_of(network, X, values)
-    valid, rows = _split(len(X), plan, people=votes is not None)
+    valid, rows = _split(len(X), plan, votes)
     held_out_loss = partial(mean_loss, losses[1])
     if votes is not None:
         held_out_loss = _vote_loss_of(network, X, votes, valid)
@@ -161,11 +163,14 @@ def _vote_loss_of(
     return vote_loss
 
 
-def _split(n: int, plan: Plan, *, people: bool) -> Sequence[Tensor]:
+def _split(n: int, plan: Plan, votes: Tensor | None) -> Sequence[Tensor]:
     """Draw the rows to hold out, and the others."""
     share = plan.validation
     if share is None:
-        share = _HELD_OUT if people and n >= _ENOUGH else 0.0
+        share = 0.0
+        if votes is not None and n >= _ENOUGH:
+            least, most = _HELD_OUT
+            share = min(max(least, _ENOUGH_VOTES / float(votes.sum())), most)
     valid, rows = torch.randperm(n).tensor_split([math.ceil(share * n)])
     if not len(rows):
         raise ValueError(
