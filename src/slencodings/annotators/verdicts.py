@@ -64,7 +64,7 @@ def verdict(low: float, high: float, *, typical: float, shared: int) -> Verdict:
 def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
     """A verdict on each annotator by what was learned of the crowd, with its reason.
 
-    Where people agree no more than by chance, nobody is said to be above it or against the crowd.
+    Where people may agree by chance alone, nobody is said to be above it or against the crowd.
     """
     a, shared = annotations, shared_items(annotations)
     low, high = crowd.above_chance_interval()
@@ -82,7 +82,7 @@ def judge(annotations: Annotations, crowd: Crowd) -> list[Judged]:
             n = int(shared[m])
             return Judged(found, f"shares {n or 'no'} item{'s' * (n != 1)} with others")
         if not agreed:
-            return Judged(found, "people here agree no more than by chance")
+            return Judged(found, "people here may agree by chance alone")
         reason = {
             "against the crowd": "right less often than by guessing",
             "at chance": "no better than guessing",
