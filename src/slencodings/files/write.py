@@ -182,7 +182,8 @@ def workspace(memory: str | None = None) -> Generator[tuple[duckdb.DuckDBPyConne
     if memory is not None and not AMOUNT.fullmatch(memory):
         raise ValueError(f"`memory` must be an amount such as 2GB or 500MB; {memory!r} came.")
     with scratch_folder() as folder:
-        config: dict[str, Any] = {"temp_directory": str(folder)}
+        # Of threads that only write some wait for each other for ever where the disk is full.
+        config: dict[str, Any] = {"temp_directory": str(folder), "async_threads": 0}
         config |= {} if memory is None else {"memory_limit": memory}
         with duckdb.connect(str(folder / "scratch.duckdb"), config=config) as connection:
             # Without a bar DuckDB does not say how far it is; we draw our own.
