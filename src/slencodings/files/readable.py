@@ -211,7 +211,7 @@ def _write_sheet(path: Path, sheet: str | None, copy: Path, say: Say) -> None:
     check_unpacked(path, _size_of_parts(path))
     asked = [] if sheet is None else [sheet]
     # -P, or modules beside that file would be taken for Python's own.
-    seconds = sheets.SECONDS + path.stat().st_size // sheets.BYTES_A_SECOND
+    seconds = sheets.most_seconds(path.stat().st_size)
     command = [sys.executable, "-P", sheets.__file__, str(path), str(copy), str(seconds), *asked]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}

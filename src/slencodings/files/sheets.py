@@ -20,8 +20,6 @@ from typing import Any
 
 # The most memory that a workbook may take, or half of what the machine has.
 MOST = 8 << 30
-# The most seconds of a processor, and one more for so many bytes of the file.
-SECONDS, BYTES_A_SECOND = 30, 100_000
 
 
 def main(path: str, out: str, seconds: str, sheet: str | None = None) -> None:
@@ -42,6 +40,14 @@ def main(path: str, out: str, seconds: str, sheet: str | None = None) -> None:
         print(json.dumps({"error": str(error)}))
     else:
         print(json.dumps({"names": names, "filled": filled}))
+
+
+def most_seconds(size: int) -> int:
+    """The seconds of a processor that a workbook of so many bytes may take.
+
+    A small one that is damaged is told soon; a large one is not given up for being large.
+    """
+    return min(5 + size // 2_000, 30 + size // 100_000)
 
 
 def _limit(seconds: int) -> None:
