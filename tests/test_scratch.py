@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 from slencodings.files import write as scratch
+from slencodings.files.duckdb import watch
 from slencodings.files.write import replacing, scratch_file, scratch_folder, workspace
 
 fcntl = pytest.importorskip("fcntl")
@@ -258,6 +259,24 @@ def test_ctrl_c_is_heard_while_the_main_thread_waits_for_an_answer():
         stop.cancel()
         signal.signal(signal.SIGINT, heard)
     assert not folder.exists()
+
+
+def test_ctrl_c_while_the_thread_that_works_is_started_leaves_nothing_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    start, at_work = threading.Thread.start, []
+
+    def interrupted(self: threading.Thread) -> None:
+        start(self)
+        raise KeyboardInterrupt
+
+    with workspace() as (connection, _):
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            watch(connection, lambda step: at_work.append(step), lambda *_: None)
+        monkeypatch.undo()
+        time.sleep(0.05)
+    assert at_work == []
 
 
 def test_other_errors_come_out_of_a_workspace_as_they_are():

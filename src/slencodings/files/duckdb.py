@@ -42,6 +42,8 @@ def watch(connection: Connection, work: Callable[[Step], T], progress: Progress)
         return work(lambda *step: steps.append(step))
 
     with ThreadPoolExecutor(1) as pool:
+        # A pool that is stopped while its thread starts does not wait for it: nothing is at work.
+        pool.submit(int).result()
         future = pool.submit(begin)
         try:
             while wait([future], timeout=0.1).not_done:
