@@ -15,9 +15,9 @@ demo: .venv/demo-ready
 # A file is looked into when it is its turn: nobody knows before how many tests there are.
 PYTEST := $(BIN)/python -m pytest --file-by-file -o console_output_style=classic
 
-# Four processes on two cores: Spark, Dask and browsers make theirs wait.
+# Three processes on two cores: Spark, Dask and browsers make theirs wait.
 test: .venv/dev-ready
-	$(PYTEST) -n 4
+	$(PYTEST) -n 3
 
 # The laws and units of arrays, methods, annotators, stores and readers; `SLOW` in tests/conftest.py
 # says what else there is.
