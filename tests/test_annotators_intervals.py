@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from rosters import QUICK, by_name, column, compared, skilled
 from scipy.stats import beta
 
+from benchmarks.intervals import made
+from slencodings.aggregate.em import above_chance
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators
 from slencodings.annotators.estimates import ESTIMATES
@@ -18,6 +20,7 @@ from slencodings.annotators.intervals import (
     groups_of_items,
     interval,
 )
+from slencodings.trust import learn_crowd
 
 
 @given(st.integers(1, 30), st.integers(0, 30))
@@ -98,6 +101,22 @@ def test_intervals_cover_the_truth():
             assert np.all(high - low < 1.2)
     # 95 of 100 are meant, with a standard error of 2.
     assert all(np.mean(hits) > 0.88 for hits in held.values())
+
+
+@pytest.mark.parametrize("K", [2, 3, 10])
+def test_intervals_of_skill_cover_the_truth_where_people_err_on_their_own(K):
+    inside = list[bool]()
+    for seed in range(3):
+        annotations, accuracy = made(K, 10, seed)
+        crowd = learn_crowd(annotations)
+        skill = above_chance(accuracy, crowd.people.chance)
+        low, high = crowd.above_chance_interval()
+        inside += [*((low <= skill) & (skill <= high))]
+        # What the truth reading holds back is not held against the best.
+        assert np.all(high >= crowd.above_chance)
+        assert np.all(low <= crowd.above_chance)
+    # 95 of 100 are meant; of the truth reading alone they were 80 to 88.
+    assert np.mean(inside) > 0.9
 
 
 def test_who_shares_few_items_has_no_interval_from_refits():

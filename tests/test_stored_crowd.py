@@ -49,6 +49,17 @@ def test_all_of_it_comes_back_and_answers_the_same(learned: Crowd) -> None:
     assert_array_equal(again.truth(a).belief, learned.truth(a).belief)
 
 
+def test_who_is_right_in_a_crowd_that_was_stored_before_is_by_the_truth_reading(learned: Crowd):
+    there = json.loads(crowd_to_json(learned))
+    del there["people"]["right_by_model"]
+    again = crowd_from_json(json.dumps(there))
+    assert_array_equal(again.people.right_by_model, learned.people.right)
+    (low, high), (lowest, highest) = (c.above_chance_interval() for c in (again, learned))
+    assert_array_equal(again.above_chance, learned.above_chance)
+    assert np.all(low >= lowest)
+    assert np.all(high <= highest)
+
+
 def test_a_crowd_of_whom_nothing_is_known_comes_back() -> None:
     crowd = count_each(annotations([0, 1], [1, 2, 3]))
     again = crowd_from_json(crowd_to_json(crowd))

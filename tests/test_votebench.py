@@ -12,7 +12,7 @@ from documents import PYTHON
 from matplotlib import pyplot as plt
 from real_crowds import SHARED
 
-from benchmarks import small_crowds
+from benchmarks import intervals, small_crowds
 from benchmarks.votes import page, peers
 from benchmarks.votes.__main__ import _write, main
 from benchmarks.votes.crowds import Crowd, prepared, published
@@ -441,3 +441,37 @@ def test_the_document_shows_how_small_crowds_fare():
     table = tables.markdown(small_crowds.table(kept))
     text = (tables.DOCS / "comparison.md").read_text(encoding="utf-8")
     assert f"<!-- small crowds -->\n{table}\n<!-- end of small crowds -->" in text
+
+
+def test_made_crowds_are_right_as_often_as_they_are_made():
+    annotations, accuracy = intervals.made(3, 10, seed=0)
+    assert np.all(np.bincount(annotations.item) == 10)
+    pairs = annotations.item * 20 + annotations.annotator
+    assert len(np.unique(pairs)) == 3000
+    # The best of them agree with most others most often.
+    most = annotations.sums().argmax(axis=1)[annotations.item] == annotations.y
+    agreed = np.bincount(annotations.annotator, most) / np.bincount(annotations.annotator)
+    assert np.corrcoef(agreed, accuracy)[0, 1] > 0.9
+
+
+def test_who_has_few_known_answers_is_left_out(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = np.eye(2)[rng.integers(0, 2, 60)]
+    truth[40:] = np.nan
+    said = {"item": [*range(60), *range(35), *range(35, 60)], "who": [0] * 60 + [1] * 35 + [2] * 25}
+    label = np.nan_to_num(truth).argmax(axis=1)[said["item"]]
+    label[:10] = 1 - label[:10]
+    said = from_table(said | {"label": label}, item="item", annotator="who", label="label")
+    monkeypatch.setattr(intervals, "published", lambda name, most: Crowd(said, truth))
+    _, accuracy = intervals.with_gold("any")
+    np.testing.assert_allclose(accuracy, [0.75, 1, np.nan])
+    row = intervals.row({}, said, np.asarray([-1, 2, np.nan]))
+    assert (row["annotators"], row["above"], row["below"]) == (2, 1, 1)
+
+
+def test_the_document_shows_how_many_annotators_intervals_hold():
+    kept = json.loads(intervals.KEPT.read_text(encoding="utf-8"))
+    assert len(kept) > len(intervals.MADE) * intervals.SEEDS
+    table = tables.markdown(intervals.table(kept))
+    text = (tables.DOCS / "trust.md").read_text(encoding="utf-8")
+    assert f"<!-- intervals -->\n{table}\n<!-- end of intervals -->" in text

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.aggregate import em
-from slencodings.annotations import Annotations, beside_prior, in_steps, leave_one_out
+from slencodings.annotations import Annotations, beside_prior, in_steps, leave_one_out, sums_by
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.trust.truth import TruthModel, log_likelihoods
 from slencodings.trust.worth import Ridge
@@ -39,11 +39,13 @@ class People(NamedTuple):
     Attributes
     ----------
     right : (M,), how many of their annotations are right
+    right_by_model : (M,), the same by the model of truth alone, without what people would say
     variance : (M,), of that number, as the truth is not known for sure
     chance : (M,), how often they would be right by giving their labels without looking
     """
 
     right: Floats
+    right_by_model: Floats
     variance: Floats
     chance: Floats
 
@@ -172,19 +174,22 @@ class Crowd:
         """Where `above_chance` lies, (M,) and (M,).
 
         Beta quantiles with a prior of half a success and half a failure; what is not known of the
-        truth counts like annotations that were not seen.
+        truth counts like annotations that were not seen. The truth reading says less than the model
+        of truth behind it, in case people err together. As nobody knows how far they do, the ends
+        are the outer ones of the two.
         """
         from scipy.special import betaincinv
 
-        p = np.nan_to_num(self.accuracy, nan=0.5)
-        spread, doubt = p * (1 - p), self.people.variance / np.maximum(self.count, 1)
+        p, people = np.nan_to_num(self.accuracy, nan=0.5), self.people
+        spread, doubt = p * (1 - p), people.variance / np.maximum(self.count, 1)
         n = self.count * np.divide(spread, spread + doubt, out=np.ones(len(p)), where=doubt > 0)
+        by_model = np.divide(people.right_by_model, self.count, out=p.copy(), where=self.count > 0)
 
-        def quantile(q: float) -> Floats:
-            right: Floats = betaincinv(0.5 + n * p, 0.5 + n * (1 - p), q)
-            return em.above_chance(right, self.people.chance)
+        def quantiles(q: float) -> Floats:
+            return np.stack([betaincinv(0.5 + n * x, 0.5 + n * (1 - x), q) for x in (p, by_model)])
 
-        return quantile((1 - level) / 2), quantile((1 + level) / 2)
+        low, high = quantiles((1 - level) / 2).min(axis=0), quantiles((1 + level) / 2).max(axis=0)
+        return em.above_chance(low, people.chance), em.above_chance(high, people.chance)
 
     def annotation_worth(self, annotations: Annotations) -> Floats:
         """What each annotation is worth, (R,), per unit of prior weight, in steps of 2**-32."""
@@ -301,6 +306,27 @@ class Crowd:
         at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
         y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
         return replace(annotations, y=y, labels=self.labels)
+
+
+def judge_people(crowd: Crowd, a: Annotations) -> People:
+    """How often annotators are right by the truth reading, how sure that is, and by chance."""
+    M, R, evidence = len(a.annotators), len(a.item), crowd.evidence(a)
+    P, by_model = crowd.truth_of(evidence).probability, crowd._posterior(evidence)
+
+    def of_annotations(of_items: Floats) -> Floats:
+        return np.einsum("qk,qk->q", of_items[a.item], a.y) if a.soft else of_items[a.item, a.y]
+
+    right = of_annotations(P)
+    # By what is true of these items as it is read here, or always saying the commonest label
+    # would be better or worse than chance.
+    usual = np.bincount(a.item, minlength=len(P)) @ P / max(R, 1)
+    n = np.maximum(np.bincount(a.annotator, minlength=M), 1)
+    return People(
+        sums_by(a.annotator, right, M),
+        sums_by(a.annotator, right if by_model is None else of_annotations(by_model), M),
+        sums_by(a.annotator, right * (1 - right), M),
+        sums_by(a.annotator, a.y @ usual if a.soft else usual[a.y], M) / n,
+    )
 
 
 def of_fact(P: Floats, a: Floats) -> Opinion:

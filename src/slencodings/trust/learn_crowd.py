@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
 from slencodings.opinion import USUAL_WEIGHT, Codes, Floats
-from slencodings.trust.crowd import Crowd, People
+from slencodings.trust.crowd import Crowd, People, judge_people
 from slencodings.trust.fit_worth import Parts, learn_worth
 from slencodings.trust.truth import learn_truth, through_truth
 from slencodings.trust.worth import ONE_COUNT, Ridge, Votes
@@ -111,7 +111,7 @@ def learn_crowd(
     )
     # How sure it is and who is right are read off its own answers.
     weight = _prior_weight(crowd, a, scored_votes, rng)
-    return replace(crowd, prior_weight=weight, people=_judge_people(crowd, a))
+    return replace(crowd, prior_weight=weight, people=judge_people(crowd, a))
 
 
 def count_each(annotations: Annotations) -> Crowd:
@@ -120,7 +120,7 @@ def count_each(annotations: Annotations) -> Crowd:
     For annotations that cannot be compared, as each is alone on its item.
     """
     crowd = _unknown_crowd(annotations, slice(None))
-    return replace(crowd, people=_judge_people(crowd, annotations))
+    return replace(crowd, people=judge_people(crowd, annotations))
 
 
 def _unknown_crowd(a: Annotations, scored: NDArray[np.bool_] | slice) -> Crowd:
@@ -140,7 +140,7 @@ def _unknown_crowd(a: Annotations, scored: NDArray[np.bool_] | slice) -> Crowd:
         through_truth=0.0,
         prior_weight=USUAL_WEIGHT,
         model=None,
-        people=People(*np.zeros((3, M))),
+        people=People(*np.zeros((4, M))),
         ridge=Ridge(),
         losses={},
         converged=True,
@@ -276,18 +276,3 @@ def _prior_weight(
         return float(each) + (log_weight - math.log(USUAL_WEIGHT)) ** 2 / 2
 
     return float(np.exp(minimize_scalar(loss, bounds=(-6, 8), method="bounded").x))
-
-
-def _judge_people(crowd: Crowd, a: Annotations) -> People:
-    """How often annotators are right by the truth reading, how sure that is, and by chance."""
-    M, R, P = len(a.annotators), len(a.item), crowd.truth(a).probability
-    right = np.einsum("qk,qk->q", P[a.item], a.y) if a.soft else P[a.item, a.y]
-    # By what is true of these items as it is read here, or always saying the commonest label
-    # would be better or worse than chance.
-    usual = np.bincount(a.item, minlength=len(P)) @ P / max(R, 1)
-    n = np.maximum(np.bincount(a.annotator, minlength=M), 1)
-    return People(
-        sums_by(a.annotator, right, M),
-        sums_by(a.annotator, right * (1 - right), M),
-        sums_by(a.annotator, a.y @ usual if a.soft else usual[a.y], M) / n,
-    )

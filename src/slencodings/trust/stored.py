@@ -102,6 +102,12 @@ def _read_model(value: Mapping[str, Any] | None) -> TruthModel | None:
     return TruthModel(**arrays, correlation=float(value["correlation"]), shrinking=shrinking)
 
 
+def _read_people(value: Mapping[str, Any]) -> People:
+    parts = {part: _floats(x) for part, x in value.items()}
+    # Crowds that were stored before have the truth reading alone.
+    return People(**{"right_by_model": parts["right"]} | parts)
+
+
 def _plain_names(value: list[Any]) -> NDArray[Any]:
     plain = type(value) is list and all(isinstance(v, str | int | float) for v in value)
     if not plain or len({*value}) < len(value):
@@ -120,7 +126,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("converged", "from_uncertainty"), bool),
     **dict.fromkeys(_NUMBERS, float),
     "ridge": lambda parts: Ridge(**{part: float(x) for part, x in parts.items()}),
-    "people": lambda parts: People(**{part: _floats(x) for part, x in parts.items()}),
+    "people": _read_people,
     "losses": lambda parts: {str(part): float(x) for part, x in parts.items()},
     "meaning": lambda value: None if value is None else _floats(value),
     "model": _read_model,
