@@ -276,6 +276,27 @@ class Crowd:
         a = self._labelled(annotations)
         return log_likelihoods(a, in_steps(np.log(self._confusion(self.model, a))))
 
+    def judge_people(self, annotations: Annotations) -> People:
+        """How often annotators are right by the truth reading, how sure that is, and by chance."""
+        a, evidence = self._labelled(annotations), self.evidence(annotations)
+        M, R = len(a.annotators), len(a.item)
+        P, by_model = self.truth_of(evidence).probability, self._posterior(evidence)
+
+        def of_annotations(of_items: Floats) -> Floats:
+            return np.einsum("qk,qk->q", of_items[a.item], a.y) if a.soft else of_items[a.item, a.y]
+
+        right = of_annotations(P)
+        # By what is true of these items as it is read here, or always saying the commonest label
+        # would be better or worse than chance.
+        usual = np.bincount(a.item, minlength=len(P)) @ P / max(R, 1)
+        n = np.maximum(np.bincount(a.annotator, minlength=M), 1)
+        return People(
+            sums_by(a.annotator, right, M),
+            sums_by(a.annotator, right if by_model is None else of_annotations(by_model), M),
+            sums_by(a.annotator, right * (1 - right), M),
+            sums_by(a.annotator, a.y @ usual if a.soft else usual[a.y], M) / n,
+        )
+
     @property
     def prior(self) -> Floats:
         """How common each truth is, (K,)."""
@@ -306,27 +327,6 @@ class Crowd:
         at = np.asarray([place[label] for label in annotations.labels.tolist()], dtype=np.intp)
         y = annotations.y @ np.eye(len(place))[at] if annotations.soft else at[annotations.y]
         return replace(annotations, y=y, labels=self.labels)
-
-
-def judge_people(crowd: Crowd, a: Annotations) -> People:
-    """How often annotators are right by the truth reading, how sure that is, and by chance."""
-    M, R, evidence = len(a.annotators), len(a.item), crowd.evidence(a)
-    P, by_model = crowd.truth_of(evidence).probability, crowd._posterior(evidence)
-
-    def of_annotations(of_items: Floats) -> Floats:
-        return np.einsum("qk,qk->q", of_items[a.item], a.y) if a.soft else of_items[a.item, a.y]
-
-    right = of_annotations(P)
-    # By what is true of these items as it is read here, or always saying the commonest label
-    # would be better or worse than chance.
-    usual = np.bincount(a.item, minlength=len(P)) @ P / max(R, 1)
-    n = np.maximum(np.bincount(a.annotator, minlength=M), 1)
-    return People(
-        sums_by(a.annotator, right, M),
-        sums_by(a.annotator, right if by_model is None else of_annotations(by_model), M),
-        sums_by(a.annotator, right * (1 - right), M),
-        sums_by(a.annotator, a.y @ usual if a.soft else usual[a.y], M) / n,
-    )
 
 
 def of_fact(P: Floats, a: Floats) -> Opinion:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, base_rate_of, counted, sums_by
 from slencodings.opinion import USUAL_WEIGHT, Codes, Floats
-from slencodings.trust.crowd import Crowd, People, judge_people
+from slencodings.trust.crowd import Crowd, People
 from slencodings.trust.fit_worth import Parts, learn_worth
 from slencodings.trust.truth import learn_truth, through_truth
 from slencodings.trust.worth import ONE_COUNT, Ridge, Votes
@@ -111,7 +111,7 @@ def learn_crowd(
     )
     # How sure it is and who is right are read off its own answers.
     weight = _prior_weight(crowd, a, scored_votes, rng)
-    return replace(crowd, prior_weight=weight, people=judge_people(crowd, a))
+    return replace(crowd, prior_weight=weight, people=crowd.judge_people(a))
 
 
 def count_each(annotations: Annotations) -> Crowd:
@@ -120,7 +120,7 @@ def count_each(annotations: Annotations) -> Crowd:
     For annotations that cannot be compared, as each is alone on its item.
     """
     crowd = _unknown_crowd(annotations, slice(None))
-    return replace(crowd, people=judge_people(crowd, annotations))
+    return replace(crowd, people=crowd.judge_people(annotations))
 
 
 def _unknown_crowd(a: Annotations, scored: NDArray[np.bool_] | slice) -> Crowd:
