@@ -33,6 +33,7 @@ torture: .venv/dev-ready
 # once take different readers.
 fuzz: .venv/dev-ready
 	PYTHONPATH=src:tests $(BIN)/python -m torture.fuzz --each 3600
+	PYTHONPATH=src:tests $(BIN)/python -m torture.fuzz --pack
 
 check: .venv/dev-ready
 	scripts/check

@@ -163,3 +163,25 @@ def test_examples_are_counted_and_what_fails_is_told_with_its_numbers(told: Path
     assert len(failures) == looked.count(0) == 5
     assert f"odd(np.random.default_rng([7, {looked.index(0)}]))" in failures[0]
     assert "nothing at all" in failures[0]
+
+
+def test_what_was_reached_is_kept_and_gone_on_from(ledger: Path, tmp_path: Path):
+    corpus, packed = tmp_path / "corpus", tmp_path / "corpus.zip"
+    for name in ("a.jsonl", "failed"):
+        (corpus / name).mkdir(parents=True)
+        (corpus / name / "one").write_bytes(b"{\x00")
+    assert fuzz.pack(corpus, packed) == 1  # what failed is kept where it is told
+    before = packed.read_bytes()
+    assert fuzz.pack(tmp_path / "none", packed) == 1
+    assert packed.read_bytes() == before
+    (corpus / "a.jsonl" / "two").write_bytes(b"")
+    assert fuzz.pack(corpus, packed) == 2
+    into = tmp_path / "new"
+    into.mkdir()
+    fuzz.unpack("a.jsonl", into, packed)
+    assert {path.name: path.read_bytes() for path in into.iterdir()} == {
+        "one": b"{\x00",
+        "two": b"",
+    }
+    fuzz.unpack("a", into, tmp_path / "none.zip")
+    assert len(list(into.iterdir())) == 2

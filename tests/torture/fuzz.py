@@ -6,8 +6,9 @@ failed beside it; and all of them, until each format has had an hour of a proces
     PYTHONPATH=src:tests python -m torture.fuzz crowd.json 600 --corpus FOLDER
     PYTHONPATH=src:tests python -m torture.fuzz --each 3600
 
-`fuzzed.json` keeps how many seconds each reader has had, in this run and in those before. Several
-runs at once take different readers.
+`fuzzed.json` keeps how many seconds each reader has had, in this run and in those before, and
+`corpus.zip` the files that reached something new, from which the next run goes on; `--pack` adds
+those of this one. Several runs at once take different readers.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -38,7 +40,7 @@ LARGEST = 1 << 14
 SECONDS, MEGABYTES = 20, 4096
 # How many seconds of a processor each reader has had, and for how long one is looked at at a time.
 FUZZED, SLICE = Path(__file__).with_name("fuzzed.json"), 600
-CORPUS = Path("build/fuzz")
+CORPUS, PACKED = Path("build/fuzz"), Path(__file__).with_name("corpus.zip")
 
 
 def words(seeds: list[bytes]) -> str:
@@ -140,6 +142,32 @@ def keep(name: str, seconds: float) -> None:
         file.truncate()
 
 
+def pack(corpus: Path, packed: Path = PACKED) -> int:
+    """Keep what readers of a corpus have reached, with what is kept already; how many files."""
+    files = dict[str, bytes]()
+    if packed.exists():
+        with zipfile.ZipFile(packed) as archive:
+            files |= {name: archive.read(name) for name in archive.namelist()}
+    for reader in json.loads(FUZZED.read_text()):
+        files |= {f"{reader}/{p.name}": p.read_bytes() for p in (corpus / reader).glob("*")}
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):  # as of 1980, so that the same files are the same archive
+            about = zipfile.ZipInfo(name)
+            about.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(about, files[name])
+    return len(files)
+
+
+def unpack(reader: str, into: Path, packed: Path = PACKED) -> None:
+    """Go on from what a reader has reached in runs before."""
+    if not packed.exists():
+        return
+    with zipfile.ZipFile(packed) as archive:
+        for name in archive.namelist():
+            if name.startswith(f"{reader}/"):
+                (into / Path(name).name).write_bytes(archive.read(name))
+
+
 @contextmanager
 def least_fuzzed(corpus: Path) -> Iterator[tuple[str, float]]:
     """Of the format that has had least the reader that has, unless another process is at it.
@@ -194,6 +222,7 @@ def _fuzz(name: str, seconds: float, seed: int, corpus: Path, folder: Path, alon
     kept = corpus / "failed"
     for place in (here, kept):
         place.mkdir(parents=True, exist_ok=True)
+    unpack(name, here)
     for n, data in enumerate(seeds):
         (here / f"seed-{n}").write_bytes(data)
     (folder / "words").write_text(words(seeds))
@@ -248,9 +277,13 @@ def main() -> int:
     parser.add_argument("reader", nargs="?")
     parser.add_argument("seconds", type=float, nargs="?")
     parser.add_argument("--each", type=float, help="seconds of a processor for each format")
+    parser.add_argument("--pack", action="store_true", help="keep the corpus, and do no more")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(31))
     parser.add_argument("--corpus", type=Path, default=CORPUS)
     given = parser.parse_args()
+    if given.pack:
+        print(f"{pack(given.corpus)} files in {PACKED.name}")
+        return 0
     if given.each:
         return bool(fuzz_each(given.each, given.seed, given.corpus))
     start = time.time()
