@@ -77,16 +77,7 @@ def plan(full: bool) -> list[Group]:
 
 
 def ours(name: str, rows: Arrays) -> Case:
-    from slencodings import (
-        Annotations,
-        aggregate,
-        annotators,
-        compare,
-        from_table,
-        report,
-        triage,
-        trust,
-    )
+    from slencodings import Annotations, from_table
 
     N, M, K = (int(rows[column].max()) + 1 for column in ("item", "annotator", "label"))
     R = len(rows["item"])
@@ -100,6 +91,12 @@ def ours(name: str, rows: Arrays) -> Case:
         codes = (rows[column] for column in ("item", "annotator", "label"))
         names = np.arange(N), np.arange(M), np.arange(K)
         load = partial(Annotations, *codes, np.zeros(R), *names)
+    return load, _methods(M, K)[name.removesuffix(TABLE)], partial(_results, name)
+
+
+def _methods(M: int, K: int) -> dict[str, Callable[[Any], Any]]:
+    """Ties, priors and starts are crowd-kit's, so that the results must be too."""
+    from slencodings import aggregate, annotators, compare, report, triage, trust
 
     def crowd_kits_start(size: int) -> Any:
         """MACE's first guess as crowd-kit draws it, both times from the same seed."""
@@ -107,48 +104,42 @@ def ours(name: str, rows: Arrays) -> Case:
         return drawn / drawn.sum(axis=1, keepdims=True)
 
     start = crowd_kits_start(2), crowd_kits_start(K)
-    # Ties, priors and starts are crowd-kit's, so that the results must be too.
-    run = {
-        "majority_vote": lambda crowd: aggregate.majority_vote(crowd, ties="first"),
-        "wawa": lambda crowd: aggregate.wawa(crowd, ties="first"),
-        "zero_based_skill, 10 iterations": lambda crowd: aggregate.zero_based_skill(
-            crowd, n_iter=10, tol=0, ties="first"
-        ),
-        "dawid_skene, 10 iterations": lambda crowd: aggregate.dawid_skene(
-            crowd, n_iter=10, tol=0, prior_strength=0
-        ),
-        "one_coin, 10 iterations": lambda crowd: aggregate.one_coin(
-            crowd, n_iter=10, tol=0, prior_strength=0
-        ),
-        "mace, 1 x 10": lambda crowd: aggregate.mace(crowd, n_iter=10, tol=0, initial=start),
-        "glad, 25 steps": lambda crowd: aggregate.glad(crowd, n_iter=25, tol=0),
-        "glad, to the end": lambda crowd: aggregate.glad(crowd),
-        "crowdtruth": lambda crowd: aggregate.crowdtruth(crowd),
-        "crowdtruth, 10 iterations": lambda crowd: aggregate.crowdtruth(
-            crowd, tol=1e-300, max_iter=10
-        ),
-        "dawid_skene, to the end": lambda crowd: aggregate.dawid_skene(crowd),
-        "learn_crowd": lambda crowd: trust.learn_crowd(crowd),
-        "describe_annotators": lambda crowd: annotators.describe_annotators(crowd),
+    ten, first = {"n_iter": 10, "tol": 0}, {"ties": "first"}
+    return {
+        "majority_vote": partial(aggregate.majority_vote, **first),
+        "wawa": partial(aggregate.wawa, **first),
+        "zero_based_skill, 10 iterations": partial(aggregate.zero_based_skill, **ten, **first),
+        "dawid_skene, 10 iterations": partial(aggregate.dawid_skene, **ten, prior_strength=0),
+        "one_coin, 10 iterations": partial(aggregate.one_coin, **ten, prior_strength=0),
+        "mace, 1 x 10": partial(aggregate.mace, **ten, initial=start),
+        "glad, 25 steps": partial(aggregate.glad, n_iter=25, tol=0),
+        "glad, to the end": aggregate.glad,
+        "crowdtruth": aggregate.crowdtruth,
+        "crowdtruth, 10 iterations": partial(aggregate.crowdtruth, tol=1e-300, max_iter=10),
+        "dawid_skene, to the end": aggregate.dawid_skene,
+        "learn_crowd": trust.learn_crowd,
+        "describe_annotators": annotators.describe_annotators,
         "triage": lambda crowd: triage.triage(crowd, weighed=trust.weigh(crowd), budget=100),
-        "summarise": lambda crowd: report.summarise(crowd),
-        "compare": lambda crowd: compare(crowd),
-    }[name.removesuffix(TABLE)]
+        "summarise": report.summarise,
+        "compare": compare,
+    }
 
-    def arrays(made: Any) -> Arrays:
-        if not isinstance(made, aggregate.Aggregate):
-            return {}
-        d = made.details
-        if name.startswith(("majority_vote", "dawid_skene, to the end")):
-            return {"label": made.probability.argmax(axis=1)}
-        if name.startswith("glad"):
-            return {"ability": d["ability"], "log_ease": np.log(d["ease"])}
-        if name.startswith("crowdtruth"):
-            qualities = ("item_quality", "annotator_quality", "label_quality", "label_score")
-            return {quality: d[quality] for quality in qualities}
-        return {"probability": made.probability}
 
-    return load, run, arrays
+def _results(name: str, made: Any) -> Arrays:
+    """What is compared with what a peer makes."""
+    from slencodings import aggregate
+
+    if not isinstance(made, aggregate.Aggregate):
+        return {}
+    d = made.details
+    if name.startswith(("majority_vote", "dawid_skene, to the end")):
+        return {"label": made.probability.argmax(axis=1)}
+    if name.startswith("glad"):
+        return {"ability": d["ability"], "log_ease": np.log(d["ease"])}
+    if name.startswith("crowdtruth"):
+        qualities = ("item_quality", "annotator_quality", "label_quality", "label_score")
+        return {quality: d[quality] for quality in qualities}
+    return {"probability": made.probability}
 
 
 def crowd_kit(name: str, rows: Arrays) -> Case:

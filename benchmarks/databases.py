@@ -60,6 +60,22 @@ def processor_clock(database: Any) -> Callable[[], float]:
     return clock
 
 
+def measure(
+    database: Any, ways: dict[str, Callable[[], str]], given: argparse.Namespace
+) -> list[Row]:
+    """The seconds that each way takes, in turns."""
+    clock = processor_clock(database) if given.processor else time.perf_counter
+    rows = list[Row]()
+    for turn in range(given.turns):
+        for way, query in ways.items():
+            start = clock()
+            database.raw_sql(f"CREATE TEMP TABLE sle_out AS {query()}")
+            about = {"way": way, "rows": given.rows, "turn": turn, "processor": given.processor}
+            rows.append(about | {"seconds": round(clock() - start, 3)})
+            database.raw_sql("DROP TABLE sle_out")
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
@@ -83,15 +99,7 @@ def main() -> None:
         ),
         "with checks, labels found": lambda: database.compile(sle.fuse_table(table, **roles)),
     }
-    clock = processor_clock(database) if given.processor else time.perf_counter
-    rows = list[Row]()
-    for turn in range(given.turns):
-        for way, query in ways.items():
-            start = clock()
-            database.raw_sql(f"CREATE TEMP TABLE sle_out AS {query()}")
-            about = {"way": way, "rows": given.rows, "turn": turn, "processor": given.processor}
-            rows.append(about | {"seconds": round(clock() - start, 3)})
-            database.raw_sql("DROP TABLE sle_out")
+    rows = measure(database, ways, given)
     database.raw_sql("DROP TABLE sle_bench")
     for way in ways:
         took = [row["seconds"] for row in rows if row["way"] == way]

@@ -8,7 +8,6 @@ rows in benchmarks/rows and the table in docs/trust.md.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from benchmarks.small_crowds import GOLD
 from benchmarks.votes.crowds import published
-from experiments.tables import Table, markdown, place
+from experiments.tables import Table, keep, markdown, place
 from slencodings import Annotations, __version__
 from slencodings.aggregate.em import above_chance
 from slencodings.opinion import Floats
@@ -100,8 +99,7 @@ def main() -> None:
     kept = list(rows())
     print(markdown(table(kept)))
     if given.write:
-        lines = ",\n".join(map(json.dumps, kept))
-        KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        keep(kept, KEPT)
         place("trust.md", {"intervals": markdown(table(kept))})
 
 

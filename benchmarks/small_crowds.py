@@ -7,7 +7,6 @@ seed. `--write` keeps the rows in benchmarks/rows and the table in docs/comparis
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from benchmarks.votes.crowds import Crowd, published
 from experiments.rounds import cut
-from experiments.tables import Table, bold, markdown, place
+from experiments.tables import Table, bold, keep, markdown, place
 from slencodings import Annotations, __version__, aggregate
 from slencodings.opinion import Floats
 from slencodings.trust import learn_crowd
@@ -81,8 +80,7 @@ def main() -> None:
     kept = [row for name in GOLD for seed in range(SEEDS) for row in rows(name, seed)]
     print(markdown(table(kept)))
     if given.write:
-        lines = ",\n".join(map(json.dumps, kept))
-        KEPT.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        keep(kept, KEPT)
         place("comparison.md", {"small crowds": markdown(table(kept))})
 
 

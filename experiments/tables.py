@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -190,3 +192,9 @@ def place(document: str, parts: dict[str, str]) -> None:
         if n != 1:
             raise ValueError(f"{document} needs the marks of {name!r} once; they are there {n} x.")
     path.write_text(text, encoding="utf-8")
+
+
+def keep(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write rows as JSON, a line each."""
+    lines = ",\n".join(map(json.dumps, rows))
+    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

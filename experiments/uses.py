@@ -224,12 +224,9 @@ def learn(
         return Guess(p, doubt, np.zeros(len(p)))
 
     match method:
-        case "CE":
-            shares = aggregate.soft_vote(crowd).probability
-            return certain(network("cross_entropy", shares).probability)
-        case "CE on learned votes":
-            shares = _learned(crowd).votes(crowd).probability
-            return certain(network("cross_entropy", shares).probability)
+        case "CE" | "CE on learned votes":
+            votes = aggregate.soft_vote(crowd) if method == "CE" else _learned(crowd).votes(crowd)
+            return certain(network("cross_entropy", votes.probability).probability)
         case "five CE":
             shares = aggregate.soft_vote(crowd).probability
             each = [

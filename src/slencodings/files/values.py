@@ -201,9 +201,8 @@ def check_answers(
 ) -> None:
     """Tell if labels are not one of a few names, nor `ordered`, and what to type then.
 
-    They may be the names of other `columns`.
-
-    Spans, and numbers without steps that nobody `named` one by one, are refused.
+    They may be the names of other `columns`. Spans, and numbers without steps that nobody `named`
+    one by one, are refused.
     """
     if not isinstance(label, str) or _types(relation)[label].endswith("]"):
         return  # Probabilities.
@@ -370,9 +369,8 @@ def _what_instead(label: str, answers: Answers) -> str | None:
     if parts := _parts(values):
         return (
             f"{label!r} seems to hold several labels in a cell, such as {parts.example!r}, and "
-            f"takes each combination for one label; multi={parts.separator!r} asks a "
-            "yes or no to each of "
-            f"{some(parts.labels, plainly)}"
+            f"takes each combination for one label; multi={parts.separator!r} asks a yes or no to "
+            f"each of {some(parts.labels, plainly)}"
         )
     if numbers and (K > MANY_NUMBERS or not all(x.is_integer() for x in numbers)):
         return (
