@@ -125,15 +125,18 @@ def against_gold() -> None:
         if method in ("per level", "both"):
             continue
         if how is None:
-            given = said.sums()
-            P = (given + 2 * given.sum(axis=0) / given.sum()) / (given.sum(axis=1)[:, None] + 2)
-            best = given
+            votes = said.sums()
+            P = (votes + 2 * votes.sum(axis=0) / votes.sum()) / (votes.sum(axis=1)[:, None] + 2)
+            readings = {method: (votes, P)}
         else:
-            best = P = learn_crowd(said, **how).truth(said).probability
-        top = best == best.max(axis=1, keepdims=True)
-        accuracy = np.mean(top[right, crowd.gold] / top.sum(axis=1))
-        loss = -np.mean(np.log(P[right, crowd.gold]))
-        print(f"| {method} | {accuracy:.3f} | {loss:.3f} |")
+            learned = learn_crowd(said, **how)
+            truth, votes = (read(said).probability for read in (learned.truth, learned.votes))
+            readings = {f"{method}, truth": (truth, truth), f"{method}, votes": (votes, votes)}
+        for name, (best, P) in readings.items():
+            top = best == best.max(axis=1, keepdims=True)
+            accuracy = np.mean(top[right, crowd.gold] / top.sum(axis=1))
+            loss = -np.mean(np.log(P[right, crowd.gold]))
+            print(f"| {name} | {accuracy:.3f} | {loss:.3f} |")
 
 
 def large(rows: int, n_annotators: int = 1000, K: int = 5) -> None:

@@ -46,6 +46,15 @@ def parts(rows: list[Row], name: str) -> dict[str, str]:
     return made
 
 
+def _together(packages: list[str]) -> str:
+    """The packages of several environments, each once with all of its versions."""
+    versions = dict[str, list[str]]()
+    for package in dict.fromkeys(x for text in packages for x in text.split(", ")):
+        name, _, version = package.rpartition(" ")
+        versions.setdefault(name, []).append(version)
+    return ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items())
+
+
 def about(rows: list[Row], name: str) -> str:
     """Where, when and with what the rows were measured."""
     dates = sorted(row["date"] for row in rows)
@@ -53,10 +62,13 @@ def about(rows: list[Row], name: str) -> str:
         f"{row['machine']}, {row['cores']} cores, Python {row['python']}" for row in rows
     )
     packages = sorted({row["versions"] for row in rows}, key=lambda text: (-len(text), text))
+    ours, peers = (
+        [text for text in packages if ("slencodings " in text) == own] for own in (True, False)
+    )
     when = f"{dates[0]} to {dates[-1]} UTC" if rows else "never"
     return (
         f"`benchmarks/rows/{name}`: {len(rows):,} runs, {when}; {'; '.join(machines)}. "
-        f"{'. Peers: '.join([*packages[:1], '; '.join(packages[1:])]).removesuffix('. Peers: ')}."
+        f"{_together(ours)}{'. Peers: ' * bool(ours and peers)}{'; '.join(peers)}."
     )
 
 

@@ -1,13 +1,14 @@
 """What earlier versions stored is read, and says the same; or it is refused in words."""
 
 import csv
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from numpy.testing import assert_allclose
 from running import Sle
-from stored_files import CROWD, LARGER, WRITTEN
+from stored_files import CROWD, LARGER, WRITTEN, described
 
 import slencodings
 
@@ -36,8 +37,11 @@ def assert_same(found: Path, expected: Path) -> None:
         assert_allclose(opinion, other[item], atol=1e-12)
 
 
-def test_a_release_has_its_files():
-    assert (WRITTEN / slencodings.__version__ / "store.parquet").exists(), "tests/stored_files.py"
+def test_a_release_has_files_as_it_writes_them():
+    """Which are those of the snapshot, and that is what this code writes: test_public_face."""
+    public = json.loads((WRITTEN.parent / "data" / "public.json").read_text(encoding="utf-8"))
+    found = described(WRITTEN / slencodings.__version__)
+    assert found == public["files"], "PYTHONPATH=src:tests python tests/stored_files.py --again"
 
 
 @pytest.mark.parametrize("version", [OLD, NEW], ids=lambda path: path.name)
