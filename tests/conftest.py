@@ -42,6 +42,7 @@ else:
     settings.load_profile("slencodings")
     # It would draw numbers and words of the source too, and read all of it for that: of as much as
     # is imported by then, so that examples would differ with what ran before.
+    assert hasattr(providers, "_get_local_constants"), "Hypothesis calls it otherwise now"
     providers._get_local_constants = lambda: providers._local_constants
 
 

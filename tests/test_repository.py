@@ -36,6 +36,28 @@ def script(name):
     return module
 
 
+def test_what_people_look_for_is_there():
+    of_github = {str(path.relative_to(ROOT / ".github")) for path in ROOT.glob(".github/**/*.*")}
+    forms = {f"ISSUE_TEMPLATE/{name}.yml" for name in ("bug", "config", "idea")}
+    flows = {f"workflows/{name}.yml" for name in ("audit", "docs", "release", "tests")}
+    assert of_github == forms | flows | {"dependabot.yml", "pull_request_template.md"}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("CODE_OF_CONDUCT.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"):
+        assert f"]({name})" in readme
+        assert len((ROOT / name).read_text(encoding="utf-8")) > 500
+
+
+def test_the_readme_names_sizes_that_the_document_has():
+    told = re.search(
+        r"The plain install takes .*?\[sizes\]", (ROOT / "README.md").read_text(), re.S
+    )
+    assert told is not None
+    sizes = set(re.findall(r"\d[\d,]*\d", told[0]))
+    assert len(sizes) >= 5
+    measured = (ROOT / "docs" / "benchmarks.md").read_text().partition("## How large")[2]
+    assert sizes <= set(re.findall(r"\b\d[\d,]*\b", measured))
+
+
 @pytest.mark.parametrize("path", YAML, ids=lambda path: path.name)
 def test_every_yaml_file_is_yaml(path):
     assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 from slencodings.opinion import Codes, Floats, Opinion
 
+# How far from 1 probabilities may sum: far beyond what rounding in half precision leaves, far below
+# what counts or logits sum to.
+ROOM_OF_SUMS = 5e-3
+
 
 @dataclass(frozen=True)
 class Annotations:

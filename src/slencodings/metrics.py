@@ -11,11 +11,8 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slencodings.annotations import counted, leave_one_out, safe_log, sums_by
+from slencodings.annotations import ROOM_OF_SUMS, counted, leave_one_out, safe_log, sums_by
 from slencodings.opinion import Codes, Floats
-
-# Far beyond what rounding in half precision leaves, far below what counts or logits sum to.
-_ROOM = 5e-3
 
 
 def jsd(
@@ -343,7 +340,7 @@ def checked_pair(truth: ArrayLike, prediction: ArrayLike) -> tuple[Floats, Float
 def _probabilities(name: str, x: Floats) -> Floats:
     total = np.sum(x, axis=-1)
     # Written so that NaN fails it.
-    fine = (np.abs(total - 1) <= _ROOM) & (np.min(x, axis=-1) >= 0)
+    fine = (np.abs(total - 1) <= ROOM_OF_SUMS) & (np.min(x, axis=-1) >= 0)
     if not np.all(fine):
         rows = x.reshape(-1, x.shape[-1])
         bad = np.flatnonzero(~fine)

@@ -20,6 +20,8 @@ Codes: TypeAlias = NDArray[np.intp]
 Array: TypeAlias = Any
 # W of the Dirichlets that opinions stand for, unless it is said or learned.
 USUAL_WEIGHT = 2.0
+# Of the standard normal, for intervals of 95 in 100.
+Z_95 = 1.959963984540054
 # Its own types are unions with libraries that may be absent, unknown to a type checker.
 _compat: Any = array_api_compat
 

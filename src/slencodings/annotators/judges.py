@@ -27,10 +27,8 @@ from slencodings.annotators.verdicts import (
     verdict,
 )
 from slencodings.kinds.pairs import LABELS, Pairs
-from slencodings.opinion import Codes, Floats
+from slencodings.opinion import Z_95, Codes, Floats
 
-# Of the standard normal, for intervals of 95 in 100.
-_Z = 1.959963984540054
 # Judges are left out in so many groups at most; of fewer each is left out alone.
 _GROUPS = 20
 # Before anything is seen: d is 1 and b is 0, both give or take this.
@@ -100,7 +98,7 @@ def describe_judges(
     # Scores have no scale but that of those who judge.
     median = float(np.median(fit.d[n >= FEWEST_ITEMS])) if np.any(n >= FEWEST_ITEMS) else 0.0
     usual = median if median > 0 else 1.0
-    d, spread, side_spread = fit.d / usual, _Z * fit.d_deviation / usual, _Z * fit.b_deviation
+    d, spread, side_spread = fit.d / usual, Z_95 * fit.d_deviation / usual, Z_95 * fit.b_deviation
     verdicts = _verdicts(d, d - spread, d + spread, n)
     tied = sums_by(a.annotator, a.vectors[:, LABELS.index("tie")], M)
 

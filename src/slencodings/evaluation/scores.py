@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slencodings import metrics
 from slencodings.aggregate.em import gold_codes
-from slencodings.annotations import Annotations
+from slencodings.annotations import ROOM_OF_SUMS, Annotations
 from slencodings.divergence import kl_divergence
 from slencodings.evaluation.dissonance import dissonance
 from slencodings.evaluation.sets import check_sets, score_questions
@@ -24,8 +24,6 @@ from slencodings.kinds.ordered import absolute_error, ranked_probability_score, 
 from slencodings.opinion import Floats, Opinion, alpha, as_floats, check
 
 Scores: TypeAlias = dict[str, float | None]
-# Far beyond what rounding in half precision leaves, as in `metrics`.
-_ROOM = 5e-3
 
 
 class _Predicted(NamedTuple):
@@ -243,7 +241,7 @@ def _read_predicted(name: str, value: Any, N: int | None, K: int) -> _Predicted:
         values = opinion.probability
     P: Floats = values
     total = np.sum(P, axis=1, keepdims=True)
-    bad = np.flatnonzero(~((np.abs(total[:, 0] - 1) <= _ROOM) & np.all(P >= 0, axis=1)))
+    bad = np.flatnonzero(~((np.abs(total[:, 0] - 1) <= ROOM_OF_SUMS) & np.all(P >= 0, axis=1)))
     if len(bad):
         raise ValueError(
             f"`{name}` must be probabilities, not negative and with sum 1 over the labels; "

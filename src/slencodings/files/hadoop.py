@@ -68,7 +68,7 @@ def find_files(spark: Any, sources: Sequence[str]) -> list[str]:
     return sorted(dict.fromkeys(found))
 
 
-def common_format(files: Sequence[str], format: str | None) -> str:
+def spark_format(files: Sequence[str], format: str | None) -> str:
     """The one format of all files, as Spark calls it."""
     if format == "json":
         raise ValueError(

@@ -90,14 +90,9 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     parts = 1 << math.floor(math.log2(rows_about / ENOUGH_ROWS_TO_COUNT)) if many else 1
     end = end_of_scale(reading)
     tally = _Tally(job.connection, labels, parts, None if end is None else end[1])
-    if end is not None and not guess.at_end:
-        # To count what is not there takes a tenth of the time.
-        tally.counts_ends = False
-    made = _add_up(job, chosen, tally)
-    if made is None and not tally.counts_ends:
-        tally.counts_ends = True
-        made = _add_up(job, chosen, tally)
-    if made is None:
+    # To count what is not there takes a tenth of the time.
+    tally.counts_ends = end is None or guess.at_end
+    if (made := _add_up(job, chosen, tally)) is None:
         return None
     rows, opinions, about = made
     n, labelled, ends = tally.counts()
@@ -123,9 +118,10 @@ def _add_up(job: Job, chosen: Chosen, tally: _Tally) -> Fused | None:
     try:
         opinions, about = lay_out(rows._replace(hold=tally), job.fusing)
     except (duckdb.InvalidInputException, duckdb.ConversionException) as error:
-        # Only where it was an end of the scale is there something to count.
-        tally.counts_ends = tally.counts_ends or AT_END not in str(error)
-        return None
+        if tally.counts_ends or AT_END not in str(error):
+            return None
+        tally.counts_ends = True  # There is something to count.
+        return _add_up(job, chosen, tally)
     return Fused(rows, opinions, about)
 
 

@@ -8,9 +8,7 @@ import numpy as np
 
 from slencodings.aggregate import BradleyTerry
 from slencodings.kinds.pairs import Pairs
-
-# Of the standard normal, for intervals of 95 in 100.
-_Z = 1.959963984540054
+from slencodings.opinion import Z_95
 
 
 class Preference(TypedDict):
@@ -91,8 +89,8 @@ def score_rows(pairs: Pairs, found: BradleyTerry) -> list[Scored]:
         {
             "option": str(pairs.options[p]),
             "score": float(found.score[p]),
-            "low": float(found.score[p] - _Z * found.deviation[p]),
-            "high": float(found.score[p] + _Z * found.deviation[p]),
+            "low": float(found.score[p] - Z_95 * found.deviation[p]),
+            "high": float(found.score[p] + Z_95 * found.deviation[p]),
             "judgments": int(np.asarray(n)[p]),
         }
         for p in np.argsort(-found.score, kind="stable").tolist()

@@ -22,11 +22,11 @@ import narwhals as nw
 
 from slencodings.annotations import some
 from slencodings.files.hadoop import (
-    common_format,
     exists,
     find_files,
     read_table,
     reason,
+    spark_format,
     without_dots,
     write,
 )
@@ -74,7 +74,7 @@ def encode_files(
                 f"the output must not be there yet; {target!r} is. Remove it, or name another."
             )
         files = find_files(spark, sources)
-        format = common_format(files, reading.format)
+        format = spark_format(files, reading.format)
         table, found = read_table(
             spark, files, format, reading, learned=weighing.how != "stated", say=say
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slencodings import metrics
-from slencodings.opinion import Floats, Opinion, as_floats
+from slencodings.opinion import Z_95, Floats, Opinion, as_floats
 from slencodings.plot.canvas import (
     COLOURS,
     GREY,
@@ -27,7 +27,6 @@ from slencodings.plot.canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_Z = 1.959963984540054  # of a 95 % interval
 _CURVE = "slencodings curve"
 # Where a name may stand beside its dot.
 _SIDES = (
@@ -92,8 +91,8 @@ def _binned(p: Floats, q: Floats, bins: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _wilson(share: Floats, n: Floats) -> tuple[Floats, Floats]:
-    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)) / (1 + _Z**2 / n)
+    middle = (share + Z_95**2 / (2 * n)) / (1 + Z_95**2 / n)
+    half = Z_95 * np.sqrt(share * (1 - share) / n + Z_95**2 / (4 * n**2)) / (1 + Z_95**2 / n)
     return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
 
 

@@ -13,19 +13,24 @@ from slencodings.annotations import Annotations, base_rate_of, leave_one_out, su
 from slencodings.opinion import Codes, Floats, Opinion
 from slencodings.trust.crowd import of_fact
 from slencodings.trust.learn_crowd import count_each, learn_crowd
-from slencodings.trust.truth import Shrinking, TruthModel, fit_model, log_likelihoods, posterior
+from slencodings.trust.truth import (
+    ROUGHLY,
+    STRENGTHS,
+    Shrinking,
+    TruthModel,
+    fit_model,
+    log_likelihoods,
+    posterior,
+)
 from slencodings.trust.worth import ENOUGH
 
-# How far the source is believed if not as it is, how strongly confusions are shrunk to the crowd's,
-# and how alike the errors of people on one item are; all are chosen on held-out votes.
+# How far the source is believed if not as it is, and how alike the errors of people on one item
+# are; both are chosen on held-out votes.
 _OTHER_WORTHS = (0.5, 2.0, 4.0)
-_STRENGTHS = (3.0, 10.0, 30.0)
 _CORRELATIONS = (0.02, 0.1, 0.3)
 _FOLDS = 4
 # How much flatter a source may be said to be that is too sure of votes.
 _FLATTER = (0.1, 0.25, 0.5)
-# What is only to choose by needs fewer digits.
-_ROUGHLY = 1e-4
 
 
 class Sourced(NamedTuple):
@@ -222,7 +227,7 @@ class _Trials(NamedTuple):
         for f in range(_FOLDS):
             test = self.fold[a.item] == f
             if test.any() and not test.all():
-                model = _learn_with_source(a.rows(~test), how, source, _ROUGHLY)
+                model = _learn_with_source(a.rows(~test), how, source, ROUGHLY)
                 each[test] = log_likelihoods(a.rows(test), np.log(model.confusion))
                 log_prior[test] = em.safe_log(model.prior) + source[a.item[test]]
         rest, n = -leave_one_out(-each, a.item), (np.bincount(a.item)[a.item] - 1).astype(float)
@@ -233,7 +238,7 @@ class _Trials(NamedTuple):
         return _Trial(float(np.mean(both)), worth, strength, best, both)
 
     def run_strengths(self, worth: float) -> _Trial:
-        return min((self.run(worth, s) for s in _STRENGTHS), key=_by_loss)
+        return min((self.run(worth, s) for s in STRENGTHS), key=_by_loss)
 
     def at_their_word(self) -> _Trial:
         """If people only say what is true: with the source as it is, if that surely helps."""

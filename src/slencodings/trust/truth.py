@@ -20,13 +20,13 @@ from slencodings.trust.worth import ENOUGH, Votes
 
 # How strongly confusions are shrunk to the crowd's, in annotations of each true label, and how
 # alike the errors of people on one item are; both are chosen on held-out votes.
-_STRENGTHS = (3.0, 10.0, 30.0)
+STRENGTHS = (3.0, 10.0, 30.0)
 _CORRELATIONS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 # Truths behind a vote come from what other items taught about annotators, or they would agree with
 # it by having learned from it.
 FOLDS = 4
 # What is only to choose and to predict by needs fewer digits.
-_ROUGHLY = 1e-4
+ROUGHLY = 1e-4
 # Log-likelihoods (R, K) and how many (R,): of all others on a vote's item, and of those before it.
 _LeaveOneOut: TypeAlias = list[tuple[Floats, Floats]]
 # More votes tell no more about what people say where a label is true.
@@ -126,7 +126,7 @@ def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _HeldOutVote
     """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes."""
     items, tried = Groups.of(a.item), dict[Shrinking, _HeldOutVotes]()
     orders = (False, True) if a.ordered else (False,)
-    shrinkings = [Shrinking(s, along_order) for along_order in orders for s in _STRENGTHS]
+    shrinkings = [Shrinking(s, along_order) for along_order in orders for s in STRENGTHS]
     best = (np.inf, shrinkings[0], _CORRELATIONS[0])
     for shrinking in shrinkings:
         held_out = tried[shrinking] = _HeldOutVotes.learn(a, fold, shrinking)
@@ -157,7 +157,7 @@ class _HeldOutVotes(NamedTuple):
         votes = cls(np.zeros(shape), np.zeros(shape), fold)
         for f in range(FOLDS):
             test = fold == f
-            taught = fit_model(a.rows(~test), shrinking, tol=_ROUGHLY)
+            taught = fit_model(a.rows(~test), shrinking, tol=ROUGHLY)
             votes.log_likelihood[test] = log_likelihoods(a.rows(test), np.log(taught.confusion))
             votes.log_prior[test] = em.safe_log(taught.prior)
         return votes
