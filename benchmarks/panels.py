@@ -20,7 +20,7 @@ import numpy as np
 
 from slencodings.datasets import alttest
 from slencodings.panel import Panel
-from slencodings.panel.held_out import HeldOut, compare_losses, hold_out, mix
+from slencodings.panel.held_out import HeldOutPeople, compare_losses, hold_out, mix
 from slencodings.trust import learn_crowd
 
 SETS = ("cebab_stars", "lesion", "wax", "10k_prompts", "mtbench")
@@ -28,7 +28,7 @@ ROWS = Path(__file__).parent / "rows" / "panels.json"
 HEADS = ("set", "people alone", "every vote scored", "people's votes scored", "averaged", "gain")
 
 
-def _everybody_scored(held: HeldOut) -> float:
+def _everybody_scored(held: HeldOutPeople) -> float:
     """The mean loss of people's votes if models are predicted as well."""
     a = held.annotations
     fold, p = held.fold[a.item], np.zeros((len(a.item), len(a.labels)))

@@ -21,13 +21,13 @@ from slencodings.aggregate.agreement import (
 )
 from slencodings.aggregate.kappa import pairwise_kappa
 from slencodings.annotations import Annotations, leave_one_out
-from slencodings.choices import Level
+from slencodings.choices import LabelScale
 from slencodings.tables.arrays import from_table
 
 ORACLE = json.loads((Path(__file__).parent / "data" / "agreement.json").read_text())["cases"]
 RTE = Path(__file__).parents[2] / "shared/datasets/rte/all_collected_data/rte.standardized.tsv"
 PER_ANNOTATOR = [share_of_agreement, g_index, pairwise_kappa]
-LEVELS: tuple[Level, ...] = get_args(Level)
+LEVELS: tuple[LabelScale, ...] = get_args(LabelScale)
 
 
 def uneven(rng, *, soft=False, **how):

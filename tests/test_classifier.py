@@ -25,13 +25,13 @@ from fitting import (
 from torch import nn
 
 from slencodings import Opinion, aggregate, check, encode, from_alpha, fuse_table, smooth
-from slencodings.choices import Objective
+from slencodings.choices import TrainingObjective
 from slencodings.datasets.digits_crowd import digits_crowd
 from slencodings.metrics import entropy_similarity, jsd
 from slencodings.torch import SLEClassifier, losses, training
 from slencodings.trust import count_each, learn_crowd
 
-OBJECTIVES = get_args(Objective)
+OBJECTIVES = get_args(TrainingObjective)
 __all__ = ["one_thread"]
 
 

@@ -30,11 +30,11 @@ from stored_files import WRITTEN
 from torch import nn
 
 from slencodings import Opinion, encode, fuse_table, smooth
-from slencodings.choices import Objective
+from slencodings.choices import TrainingObjective
 from slencodings.tables.arrays import from_table
 from slencodings.torch import SLEClassifier, saving, training
 
-OBJECTIVES = get_args(Objective)
+OBJECTIVES = get_args(TrainingObjective)
 __all__ = ["one_thread"]
 
 

@@ -12,7 +12,7 @@ from serving import site
 
 from slencodings import datasets
 from slencodings.datasets import download, local
-from slencodings.datasets.download import File, Source, cache, fetch, read, there, unchanged
+from slencodings.datasets.download import File, Origin, cache, fetch, read, there, unchanged
 
 __all__ = ["site"]
 
@@ -26,7 +26,7 @@ def sha256(data):
 def served(site, body=BODY, name="a.bin", pin=None):
     """A file at the site, kept as it comes."""
     site.files[f"/{name}"] = body
-    return unchanged(name, Source(f"{site.url}/{name}", name, len(body), pin or sha256(body)))
+    return unchanged(name, Origin(f"{site.url}/{name}", name, len(body), pin or sha256(body)))
 
 
 def upper(data):
@@ -36,7 +36,7 @@ def upper(data):
 
 def distilled(site, body=b"abc|secret", name="b.txt"):
     site.files[f"/{name}"] = body
-    source = Source(f"{site.url}/{name}", f"raw/{name}", len(body))
+    source = Origin(f"{site.url}/{name}", f"raw/{name}", len(body))
     return File(name, 3, sha256(b"ABC"), (source,), upper, upper)
 
 

@@ -13,7 +13,7 @@ from strategies import present
 
 from slencodings.files.exports import load, read_export, recognise
 from slencodings.files.exports.load import parts, records
-from slencodings.files.exports.record import Part
+from slencodings.files.exports.record import ExportFile
 
 TASK = {"_input_hash": 7, "_annotator_id": "ann", "answer": "accept", "accept": ["é"]}
 
@@ -264,5 +264,5 @@ def test_a_part_knows_its_folder(tmp_path: Path):
     path = wrote(tmp_path / "ann" / "x.json", "[]")
     assert parts(path)[0].folder == ""
     (part,) = parts(tmp_path)
-    assert isinstance(part, Part)
+    assert isinstance(part, ExportFile)
     assert (part.name, part.folder) == ("x.json", "ann")

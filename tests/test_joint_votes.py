@@ -11,7 +11,7 @@ from crowds import crowd, make, once
 
 from slencodings.evaluation import compare
 from slencodings.evaluation.held_out import _deal
-from slencodings.evaluation.learner import Fitted, Learner, Target
+from slencodings.evaluation.learner import Encoding, Fitted, Learner
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.evaluation.predictors import Counts, crowd_habits
@@ -115,7 +115,7 @@ def test_the_right_doubt_beats_the_same_probabilities_with_more_and_with_less():
     reader = Counts(lambda c: np.full(len(c.item), 0.5), np.asarray([0.5, 0.3, 0.2]))
     losses = {}
     for times in (0.0, 0.25, 1.0, 4.0):
-        fit = Fitted(Tuned(reader, times), False, Target(np.zeros((1500, 3))))
+        fit = Fitted(Tuned(reader, times), False, Encoding(np.zeros((1500, 3))))
         losses[times] = score(predict(fit, a, held_out), held_out)[3]
     for times in (0.0, 0.25, 4.0):
         behind = losses[times] - losses[1.0]

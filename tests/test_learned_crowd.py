@@ -19,7 +19,7 @@ from slencodings.annotations import Annotations
 from slencodings.opinion import check
 from slencodings.trust import Crowd, crowd_to_json, learn_crowd
 from slencodings.trust.objective import Objective
-from slencodings.trust.running_sums import Groups
+from slencodings.trust.running_sums import OrderedGroups
 from slencodings.trust.worth import Learned, Ridge, Votes
 
 seeds = st.integers(0, 2**32 - 1)
@@ -92,7 +92,7 @@ def test_running_sums_are_rounded_as_the_sum_of_all_elements_at_most(seed):
     value = rng.random(40) * 10.0 ** rng.integers(-12, 12, 40)
     group = rng.integers(0, 12, 40)
     bound = (len(value) + 2) * np.finfo(float).eps * value.sum()
-    found = Groups.of(group).others_and_before(value)
+    found = OrderedGroups.of(group).others_and_before(value)
     for q in range(40):
         others = [j for j in range(40) if group[j] == group[q] and j != q]
         before = [j for j in others if j < q]
@@ -105,7 +105,7 @@ def test_others_in_a_group_and_those_before_and_after_are_added_up(seed, in_orde
     rng = np.random.default_rng(seed)
     group, value, later = rng.integers(0, 4, 15), rng.random((2, 15)), rng.random((2, 15))
     group = np.sort(group) if in_order else group
-    groups = Groups.of(group)
+    groups = OrderedGroups.of(group)
     others, before = groups.others_and_before(value)
     assert_array_equal(groups.others_and_before(value[0])[:, None], [others[:1], before[:1]])
     felt = groups.others_and_after(value, later)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,28 @@ def test_names_say_what_they_hold():
         if name.strip("_").lower() in VAGUE
     ]
     assert not vague
+
+
+def kinds_of(tree: ast.Module) -> Iterator[str]:
+    """The public classes and names of types that a module defines."""
+    for x in tree.body:
+        if isinstance(x, ast.ClassDef):
+            name = x.name
+        elif isinstance(x, ast.AnnAssign) and ast.unparse(x.annotation) == "TypeAlias":
+            name = ast.unparse(x.target)
+        else:
+            continue
+        if not name.startswith("_"):
+            yield name
+
+
+def test_a_kind_of_value_has_a_name_of_its_own():
+    found = Counter(
+        name for path in SOURCE.rglob("*.py") for name in kinds_of(ast.parse(path.read_text()))
+    )
+    found["Array"] -= 1  # Any, wherever arrays may be of any library.
+    assert {"Annotations", "Floats", "Opinion"} <= found.keys()
+    assert [name for name, times in found.items() if times > 1] == []
 
 
 def test_values_with_fields_stand_where_dicts_of_anything_did_and_few_modules_at_the_root():

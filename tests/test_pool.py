@@ -9,7 +9,7 @@ from crowds import crowd, make, once
 
 from slencodings.evaluation import compare, methods
 from slencodings.evaluation.held_out import _deal
-from slencodings.evaluation.learner import Fitted, Learner, Target
+from slencodings.evaluation.learner import Encoding, Fitted, Learner
 from slencodings.evaluation.methods import methods_for, pooled
 from slencodings.evaluation.pool import (
     NAME,
@@ -55,7 +55,7 @@ class Memory(NamedTuple):
 def memory(c: Learner) -> Fitted:
     a = c.sure
     seen = dict(zip(zip(a.item, a.annotator, strict=True), a.y, strict=True))
-    return Fitted(Memory(seen), False, Target(np.full((len(a.items), 3), 1 / 3)))
+    return Fitted(Memory(seen), False, Encoding(np.full((len(a.items), 3), 1 / 3)))
 
 
 def test_who_only_remembers_is_not_chosen():
@@ -199,7 +199,7 @@ def test_a_pool_averages_chances_of_one_vote_and_of_several_together():
 
 
 def test_what_a_pool_takes_for_true_is_the_mean_of_its_members():
-    one, two = (Target(np.asarray([[p, 1 - p]])) for p in (0.9, 0.5))
+    one, two = (Encoding(np.asarray([[p, 1 - p]])) for p in (0.9, 0.5))
     weights = [Weights(np.asarray([1.0, 0.0]), np.zeros(2)), Weights(np.full(2, 0.5), np.zeros(2))]
     made = pool_targets({"one": one, "two": two._replace(converged=False)}, weights)
     np.testing.assert_allclose(made.probability, [[0.8, 0.2]])

@@ -16,7 +16,7 @@ from slencodings.annotations import Annotations
 from slencodings.evaluation.learner import Learner
 from slencodings.evaluation.learner import Method as Fit
 from slencodings.evaluation.methods import METHODS
-from slencodings.evaluation.predictors import Reader, crowd_habits
+from slencodings.evaluation.predictors import Predictor, crowd_habits
 from slencodings.opinion import Codes, Floats
 
 Own = Callable[[Codes, Codes], Floats]
@@ -104,7 +104,7 @@ def _asked(train: Annotations, item: Codes, annotator: Codes) -> Annotations:
     return replace(rows, item=np.r_[item, train.item], annotator=np.r_[annotator, train.annotator])
 
 
-def _own(reader: Reader, train: Annotations) -> Own:
+def _own(reader: Predictor, train: Annotations) -> Own:
     def own(item: Codes, annotator: Codes) -> Floats:
         # Each question is an item of its own, so that none is among the others of another.
         order = np.argsort(train.item, kind="stable")

@@ -48,7 +48,7 @@ Layout: TypeAlias = Literal["wide", "counts", "several"]
 Format: TypeAlias = Literal[TableFormat, Tool, Layout]
 
 # What a network minimises.
-Objective: TypeAlias = Literal[
+TrainingObjective: TypeAlias = Literal[
     "reverse_kl", "forward_kl", "cross_entropy", "soft_kl", "mtlsl", "votes"
 ]
 # Which way a divergence is taken, and what is made of the losses of items.
@@ -57,14 +57,14 @@ Reduction: TypeAlias = Literal["mean", "sum", "none"]
 # What becomes of the learning rate.
 Schedule: TypeAlias = Literal["constant", "cosine"]
 # What annotations are worth in the targets of a network: learned from the crowd, or as stated.
-Weighed: TypeAlias = Literal["learned", "stated"]
+WeighedBy: TypeAlias = Literal["learned", "stated"]
 # What becomes of labels with equally many votes, and without drawing lots.
 Ties: TypeAlias = Literal["first", "random", "soft"]
 FixedTies: TypeAlias = Literal["soft", "first"]
 # How near two answers are: the same or not, or as numbers.
 Alignment: TypeAlias = Literal["accuracy", "neg_rmse"]
 # What labels are: names, an order, numbers.
-Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+LabelScale: TypeAlias = Literal["nominal", "ordinal", "interval"]
 # How far apart two labels are: all alike, or by the square of the steps between them.
 KappaWeights: TypeAlias = Literal["none", "quadratic"]
 # How far apart two sets of labels are.

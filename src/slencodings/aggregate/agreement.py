@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slencodings.annotations import Annotations, counted, leave_one_out
-from slencodings.choices import Level, check_word
+from slencodings.choices import LabelScale, check_word
 from slencodings.opinion import Codes, Floats
 
 # One million items with five annotations each have as many; at 200 to 300 bytes a pair, 3 GB.
@@ -201,7 +201,7 @@ class Alpha(NamedTuple):
 def krippendorff_alpha(
     annotations: Annotations,
     *,
-    level: Level | None = None,
+    level: LabelScale | None = None,
     bootstrap: int = 0,
     coverage: float = 0.95,
     rng: np.random.Generator | None = None,
@@ -230,7 +230,7 @@ def krippendorff_alpha(
     """
     if level is None:
         level = "ordinal" if annotations.ordered else "nominal"
-    check_word("level", level, Level)
+    check_word("level", level, LabelScale)
     if bootstrap and not isinstance(rng, np.random.Generator):
         raise ValueError(
             f"bootstrap={bootstrap} needs a generator to draw from; rng={rng!r} came. "
@@ -266,7 +266,7 @@ class _Counts(NamedTuple):
     K: int
 
 
-def _count(annotations: Annotations, level: Level) -> _Counts:
+def _count(annotations: Annotations, level: LabelScale) -> _Counts:
     K = len(annotations.labels)
     size = np.bincount(annotations.item, minlength=len(annotations.items))
     paired = size > 1

@@ -185,7 +185,7 @@ def class_prior(probability: Floats, informed: NDArray[np.bool_], used: Floats) 
     return prior / np.sum(prior)
 
 
-class Learned(NamedTuple):
+class Climbed(NamedTuple):
     """Where EM led.
 
     Attributes
@@ -230,7 +230,7 @@ def learn(
     as_said: float = 0.0,
     log_source: Floats | None = None,
     leaps_of: NDArray[np.bool_] | None = None,
-) -> Learned:
+) -> Climbed:
     """Learn the truth q and what annotators are like in turn, from the shares of votes.
 
     q_ic ~ p_c exp(l_ic + s_ic),   p = (1 - h) mean q + h v,   annotators = fit(q),
@@ -288,7 +288,7 @@ def _climb(
     n_iter: int,
     leaps_of: NDArray[np.bool_] | None,
     progress: OnStep | None,
-) -> Learned:
+) -> Climbed:
     """Go on by steps of EM, and by leaps where they may be made, until little is gained."""
     q, found, before = np.zeros(0), at, None
     steps, bounds, converged = 0, list[float](), False
@@ -315,7 +315,7 @@ def _climb(
             continue
         landed, length = leap(before, at, after, longest, leaps_of)
         left, before, at = (at, after), None, landed
-    return Learned(q, *found, np.asarray(bounds), converged)
+    return Climbed(q, *found, np.asarray(bounds), converged)
 
 
 def leap(

@@ -13,7 +13,7 @@ from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import ReadCrowd
-    from slencodings.files.write import Row
+    from slencodings.files.write import AnyRow
     from slencodings.kinds.pairs import Pairs
     from slencodings.triage.status import Limits
     from slencodings.trust.weighed import Weighed
@@ -104,7 +104,7 @@ def reliability(
             "--sort": sort != "verdict",
         }
         judges = describe_judges(read.pairs(pairwise, not_of_pairs), rng=seed or 0, progress=tell)
-        about: Row = {"notes": judges.notes, "seed": seed or 0}
+        about: AnyRow = {"notes": judges.notes, "seed": seed or 0}
         return Found(judges.to_rows(), about, lambda: echo(str(judges)))
     crowd = read.crowd(scored=scored, time=time or False)
     # Of labels in an order kappa weighs steps, which plain agreement does not see.
@@ -120,7 +120,7 @@ def reliability(
         progress=tell,
     )
     levels = [level._asdict() for level in roster.levels]
-    about: Row = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
+    about: AnyRow = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))
 
 
@@ -156,7 +156,7 @@ def groups(
     weighed = _weigh(read, crowd, seed)
     found = compare_groups(crowd.annotations, crowd.group or [], crowd=weighed.crowd)
     rows = found.to_rows()
-    about: Row = {
+    about: AnyRow = {
         "groups": dict(zip(found.names, found.annotators, strict=True)),
         "pairs": [pair._asdict() for pair in found.pairs],
         "advice": found.in_words(),
@@ -226,7 +226,7 @@ def triage(
             read.say("note", alike)
         plan = partial(sorted_out, crowd.annotations, weighed=weighed)
     found = plan(budget=budget, capacity=capacity, costs=price_of, **limits)
-    about: Row = {
+    about: AnyRow = {
         **limits,
         "budget": budget,
         "spent": found.spent,

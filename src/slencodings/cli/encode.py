@@ -28,7 +28,7 @@ from slencodings.progress import Progress, Say, notes
 
 if TYPE_CHECKING:
     from slencodings.files.job import Also
-    from slencodings.tables.engines import About
+    from slencodings.tables.engines import Metadata
     from slencodings.tables.fuse import Fusing
     from slencodings.tables.roles import Reading
 
@@ -147,7 +147,7 @@ def _pairs(typed: Typed, columns: str, say: Say) -> None:
     )
 
 
-def _database(typed: Typed, table: str, say: Say) -> About:
+def _database(typed: Typed, table: str, say: Say) -> Metadata:
     from slencodings.files.database import encode_table
 
     return encode_table(
@@ -162,7 +162,7 @@ def _database(typed: Typed, table: str, say: Say) -> About:
     )
 
 
-def _spark(typed: Typed, target: str, say: Say) -> About:
+def _spark(typed: Typed, target: str, say: Say) -> Metadata:
     from slencodings.files.spark import PATIENCE, encode_files
 
     return encode_files(

@@ -15,7 +15,7 @@ from slencodings.evaluation.scores import Scores, evaluate
 from slencodings.files import crowd as files
 from slencodings.files.features import Embed, read_features
 from slencodings.files.job import Also, Known
-from slencodings.files.write import Row
+from slencodings.files.write import AnyRow
 from slencodings.opinion import Opinion
 from slencodings.progress import Progress, Say
 from slencodings.trust.crowd import Crowd
@@ -55,7 +55,7 @@ def load(path: str) -> SLEClassifier:
     return classifier().load(path)
 
 
-class Seen(NamedTuple):
+class ModelInput(NamedTuple):
     """What a model sees of the items of a crowd.
 
     Attributes
@@ -77,7 +77,7 @@ def features_of(
     feature_item: str | None,
     text: str | None,
     embed: Embed | None,
-) -> Seen:
+) -> ModelInput:
     """Features of a crowd's items.
 
     Of yes or no questions about several labels, such as "7 / sports", a file may have features of
@@ -92,7 +92,7 @@ def features_of(
     )
     N = len(names)
     if not questions or there[:N].any():
-        return Seen(X[:N], there[:N], None)
+        return ModelInput(X[:N], there[:N], None)
     known = asked or sorted(set(questions))
     if strange := sorted(set(questions) - set(known)):
         raise ValueError(
@@ -102,7 +102,7 @@ def features_of(
     one_hot = np.asarray(questions)[:, None] == np.asarray(known)
     of_items = slice(N, 2 * N)
     both = np.hstack([X[of_items].reshape(N, -1), one_hot.astype(X.dtype)])
-    return Seen(both, there[of_items], known)
+    return ModelInput(both, there[of_items], known)
 
 
 def train(
@@ -258,7 +258,7 @@ def score(
 
 def opinion_rows(
     model: SLEClassifier, names: Sequence[Any], X: NDArray[Any], unseen: Mask | None = None
-) -> list[Row]:
+) -> list[AnyRow]:
     """The model's opinion of each item, a row each."""
     opinion = model.predict_opinion(X)
     labels, p = model.classes_.tolist(), opinion.probability

@@ -14,7 +14,7 @@ from slencodings.progress import Progress, Say, printable
 
 if TYPE_CHECKING:
     from slencodings.files.crowd import ReadCrowd
-    from slencodings.files.write import Row
+    from slencodings.files.write import AnyRow
     from slencodings.kinds.pairs import Pairs
     from slencodings.tables.roles import Reading
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Found(NamedTuple):
     """What a verb found: rows for a file, how they were made, and how to show them to people."""
 
-    rows: Sequence[Row]
-    about: Row
+    rows: Sequence[AnyRow]
+    about: AnyRow
     show: Callable[[], None]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slencodings.choices import Objective, Weighed
+from slencodings.choices import TrainingObjective, WeighedBy
 from slencodings.cli.on_a_crowd import Found, Read, on_a_crowd
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def train(
     encoder: str | None = None,
     predictions: str | None = None,
     gold: str | None = None,
-    weigh: Weighed = "learned",
-    objective: Objective = "reverse_kl",
+    weigh: WeighedBy = "learned",
+    objective: TrainingObjective = "reverse_kl",
     epochs: int = 100,
     rounds: int = 1,
     test: float = 0.2,
@@ -76,7 +76,9 @@ def train(
     return Found([about | row], about, lambda: _show_row(row))
 
 
-def _weights(read: Read, a: Annotations, objective: Objective, weigh: Weighed) -> str | None:
+def _weights(
+    read: Read, a: Annotations, objective: TrainingObjective, weigh: WeighedBy
+) -> str | None:
     """How annotations count in targets; as stated, the reliability of each annotation does."""
     to_opinions = objective in ("reverse_kl", "forward_kl")
     given = "learned" if weigh == "learned" and to_opinions else None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.datasets.download import File, Source, read
+from slencodings.datasets.download import File, Origin, read
 from slencodings.datasets.local import find
 from slencodings.opinion import Codes
 
@@ -44,7 +44,7 @@ _IMAGES = File(
     46_095_000,
     "6efd86a9f6b59d3b3675efb0493c985ddfbfdec8d20f7905863fa7df523c2b05",
     (
-        Source(
+        Origin(
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
             "cifar-10-binary.tar.gz",
             170_052_171,

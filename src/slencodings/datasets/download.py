@@ -22,7 +22,7 @@ _TRIES, _SECONDS, _BLOCK = 4, 30, 1 << 16
 _NETWORK = (URLError, HTTPException, ConnectionError, TimeoutError, ssl.SSLError)
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """Where bytes come from.
 
     Attributes
@@ -56,12 +56,12 @@ class File(NamedTuple):
     path: str
     size: int
     sha256: str
-    sources: tuple[Source, ...]
+    sources: tuple[Origin, ...]
     make: Callable[..., bytes] = bytes
     content: Callable[[bytes], bytes] = bytes
 
 
-def github(repository: str, commit: str, path: str, size: int, sha256: str = "") -> Source:
+def github(repository: str, commit: str, path: str, size: int, sha256: str = "") -> Origin:
     """A file in a public repository as it was at a commit.
 
     Examples
@@ -70,10 +70,10 @@ def github(repository: str, commit: str, path: str, size: int, sha256: str = "")
     'https://raw.githubusercontent.com/someone/data/f98448e/rte.tsv'
     """
     url = f"https://raw.githubusercontent.com/{repository}/{commit}/{path}"
-    return Source(url, path, size, sha256)
+    return Origin(url, path, size, sha256)
 
 
-def unchanged(path: str, source: Source) -> File:
+def unchanged(path: str, source: Origin) -> File:
     """A file that is kept as it comes."""
     return File(path, source.size, source.sha256, (source,))
 
@@ -173,7 +173,7 @@ def offer(files: Iterable[File], home: Path) -> str:
     return f"download=True to fetch {count} (about {size / 1e6:.1f} MB) from {origins} into {home}"
 
 
-def _origin(source: Source) -> str:
+def _origin(source: Origin) -> str:
     where = urlsplit(source.url)
     if where.netloc != "raw.githubusercontent.com":
         return where.netloc
@@ -189,7 +189,7 @@ def fetch(files: Iterable[File], home: Path) -> None:
     from slencodings.files.write import replacing
     from slencodings.progress import notes
 
-    came: dict[Source, bytes] = {}
+    came: dict[Origin, bytes] = {}
     with notes(quiet=not sys.stderr.isatty()) as (say, progress):
         missing = [file for file in files if not there(home, file)]
         if missing:
@@ -208,11 +208,11 @@ def fetch(files: Iterable[File], home: Path) -> None:
                 _part(source, path.parent).unlink(missing_ok=True)
 
 
-def _part(source: Source, folder: Path) -> Path:
+def _part(source: Origin, folder: Path) -> Path:
     return folder / f"{Path(source.path).name}.part"
 
 
-def _bytes(source: Source, folder: Path, home: Path, progress: Progress) -> bytes:
+def _bytes(source: Origin, folder: Path, home: Path, progress: Progress) -> bytes:
     """The bytes of a source, by way of a file that can be gone on with if they can be checked."""
     if not source.sha256:
         memory = io.BytesIO()
@@ -239,7 +239,7 @@ def _bytes(source: Source, folder: Path, home: Path, progress: Progress) -> byte
     return data
 
 
-def _persist(source: Source, out: BinaryIO, home: Path, progress: Progress) -> None:
+def _persist(source: Origin, out: BinaryIO, home: Path, progress: Progress) -> None:
     """Pull, and go on where a connection broke."""
     reason: Any = "no answer"
     for _ in range(_TRIES):
@@ -262,7 +262,7 @@ def _persist(source: Source, out: BinaryIO, home: Path, progress: Progress) -> N
     )
 
 
-def _pull(source: Source, out: BinaryIO, progress: Progress) -> None:
+def _pull(source: Origin, out: BinaryIO, progress: Progress) -> None:
     have = out.seek(0, io.SEEK_END)
     ask = Request(source.url, headers={"Range": f"bytes={have}-"} if have else {})
     with urlopen(ask, timeout=_SECONDS) as answer:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate.em import check_count
 from slencodings.annotations import Annotations, counted
-from slencodings.evaluation.learner import Learner, Method, Target
+from slencodings.evaluation.learner import Encoding, Learner, Method
 from slencodings.evaluation.measure import as_truth, measure, measure_gold
 from slencodings.evaluation.methods import left_out, methods_for, pooled
 from slencodings.evaluation.part import all_of, drawn
 from slencodings.evaluation.pool import NAME as POOL
-from slencodings.evaluation.pool import Chosen, choose_by_fold, pairs, pool, pool_targets
+from slencodings.evaluation.pool import ChosenPool, choose_by_fold, pairs, pool, pool_targets
 from slencodings.evaluation.predicted import SCORES, HeldOut, Predicted, halves, predict, score
-from slencodings.evaluation.rows import About, Row
+from slencodings.evaluation.rows import ComparedOn, Row
 from slencodings.evaluation.sets import check_sets, score_held_out
 from slencodings.evaluation.text import as_text
 from slencodings.opinion import Codes, Floats
@@ -59,7 +59,7 @@ class Comparison:
 
     rows: list[Row]
     notes: list[str]
-    about: About
+    about: ComparedOn
 
     def __str__(self) -> str:
         return as_text(self.rows, self.notes, self.about)
@@ -139,7 +139,7 @@ def compare(
         _score_sets(rows, yes, everything, of)
     if truth is not None:
         measure_gold(rows, list(targets.values()), truth, bootstrap, rng, ordered=a.ordered)
-    about = About.of(
+    about = ComparedOn.of(
         a,
         scored=int(counts[0].sum()),
         scored_annotators=None if mask is None else int(mask.sum()),
@@ -156,7 +156,7 @@ def counting(progress: Callable[[int, int, str], None], total: int) -> Callable[
     return lambda name: progress(next(done), total, name)
 
 
-def _notes_on(targets: Mapping[str, Target]) -> list[str]:
+def _notes_on(targets: Mapping[str, Encoding]) -> list[str]:
     """What each method has to say of what it made of the crowd."""
     notes = list[str]()
     for name, target in targets.items():
@@ -202,7 +202,7 @@ def _too_many_labels(a: Annotations, names: Sequence[str]) -> str:
 
 def _sums(
     plan: _Plan,
-    chosen: Chosen,
+    chosen: ChosenPool,
     everything: HeldOut,
     fold: Codes,
     tell: Callable[[str], None],
@@ -236,11 +236,11 @@ def _sums(
 
 
 def _targets(
-    plan: _Plan, chosen: Chosen, everything: HeldOut, tell: Callable[[str], None]
-) -> tuple[dict[str, Target], list[float]]:
+    plan: _Plan, chosen: ChosenPool, everything: HeldOut, tell: Callable[[str], None]
+) -> tuple[dict[str, Encoding], list[float]]:
     """What each row makes of the whole crowd, and how many seconds that took."""
     learner = Learner(everything.annotations, everything.scored)
-    targets: dict[str, Target] = {}
+    targets: dict[str, Encoding] = {}
     seconds: dict[str, float] = {}
     for name, method in plan.fitted.items():
         tell(name)

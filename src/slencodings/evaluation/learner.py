@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from slencodings import aggregate
 from slencodings.aggregate import Aggregate
 from slencodings.annotations import Annotations, base_rate_of
-from slencodings.evaluation.predictors import Reader
+from slencodings.evaluation.predictors import Predictor
 from slencodings.opinion import Floats
 from slencodings.trust import Crowd, learn_crowd
 
 
-class Target(NamedTuple):
+class Encoding(NamedTuple):
     """What a method would give to train on.
 
     Attributes
@@ -47,9 +47,9 @@ class Fitted(NamedTuple):
     target : what it makes of the items it learned from
     """
 
-    reader: Reader
+    reader: Predictor
     infers_truth: bool
-    target: Target
+    target: Encoding
 
 
 class Learner:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slencodings import metrics
 from slencodings.aggregate.em import gold_codes
 from slencodings.annotations import Annotations, sums_by
-from slencodings.evaluation.learner import Target
+from slencodings.evaluation.learner import Encoding
 from slencodings.evaluation.predicted import LOSSES, SCORES, log_loss
 from slencodings.evaluation.rows import Row
 from slencodings.kinds.ordered import absolute_error
@@ -67,7 +67,7 @@ class Resampled(NamedTuple):
 
 
 def measure(
-    targets: dict[str, Target],
+    targets: dict[str, Encoding],
     seconds: list[float],
     sums: Floats,
     counts: Floats,
@@ -164,7 +164,7 @@ def codes_of_truth(truth: Floats) -> Codes:
 
 def measure_gold(
     rows: list[Row],
-    targets: list[Target],
+    targets: list[Encoding],
     truth: Floats,
     bootstrap: int,
     rng: np.random.Generator,

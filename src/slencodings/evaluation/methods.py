@@ -14,12 +14,12 @@ from slencodings import aggregate
 from slencodings.aggregate import Aggregate
 from slencodings.annotations import Annotations, counted
 from slencodings.confidence import calibrate
-from slencodings.evaluation.learner import Fitted, Learner, Method, Target, sure
+from slencodings.evaluation.learner import Encoding, Fitted, Learner, Method, sure
 from slencodings.evaluation.predictors import (
     Averaged,
     Counts,
     Model,
-    Reader,
+    Predictor,
     Readings,
     RightOrNot,
 )
@@ -56,12 +56,12 @@ def _above_chance(a: Annotations) -> Floats:
 def _majority(c: Learner) -> Fitted:
     found = aggregate.majority_vote(c.annotations, ties="soft")
     reader = Counts(_equal, c.base_rate, prior=0, winner=True)
-    return Fitted(reader, True, Target(found.probability))
+    return Fitted(reader, True, Encoding(found.probability))
 
 
 def _soft(c: Learner) -> Fitted:
     found = aggregate.soft_vote(c.annotations)
-    return Fitted(Counts(_equal, c.base_rate, prior=0), True, Target(found.probability))
+    return Fitted(Counts(_equal, c.base_rate, prior=0), True, Encoding(found.probability))
 
 
 def _equal(a: Annotations) -> Floats:
@@ -115,8 +115,8 @@ def _glad(c: Learner) -> Fitted:
     return _inferred(RightOrNot(weight / weight.sum(), right, wrong), c.glad)
 
 
-def _inferred(reader: Reader, found: Aggregate) -> Fitted:
-    target = Target(found.probability, converged=found.details["converged"])
+def _inferred(reader: Predictor, found: Aggregate) -> Fitted:
+    target = Encoding(found.probability, converged=found.details["converged"])
     return Fitted(reader, True, target)
 
 
@@ -156,7 +156,7 @@ def _sle(
     opinion = aggregate.sle(
         doubt(c.annotations), reliability=r, smoothing=smoothing, base_rate=c.base_rate
     )
-    target = Target(opinion.probability, opinion.uncertainty, True, notes=notes)
+    target = Encoding(opinion.probability, opinion.uncertainty, True, notes=notes)
     return Fitted(Counts(weight, c.base_rate), False, target)
 
 
@@ -168,7 +168,7 @@ def _calibrated(c: Learner, source: Callable[[Learner], Any] | None) -> Fitted:
 
 def _averaged(c: Learner) -> Fitted:
     reader = Averaged.learn(c.sure)
-    return Fitted(reader, False, Target(reader.target(c.sure)))
+    return Fitted(reader, False, Encoding(reader.target(c.sure)))
 
 
 def _learned_crowd(c: Learner, *, as_names: bool = False) -> Fitted:
@@ -176,7 +176,7 @@ def _learned_crowd(c: Learner, *, as_names: bool = False) -> Fitted:
     if as_names:
         crowd = learn_crowd(replace(c.sure, ordered=False), scored=c.scored)
     votes, truth = crowd.votes(c.sure), crowd.truth(c.sure)
-    target = Target(truth.probability, votes.uncertainty, True, crowd.converged)
+    target = Encoding(truth.probability, votes.uncertainty, True, crowd.converged)
     return Fitted(Readings(crowd), False, target)
 
 

@@ -15,9 +15,9 @@ from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import base_rate_of, sums_by
 from slencodings.evaluation.held_out import Comparison, chosen_names, counting
 from slencodings.evaluation.measure import Resampled, measure, resample_groups
-from slencodings.evaluation.methods import Target
+from slencodings.evaluation.methods import Encoding
 from slencodings.evaluation.predicted import SCORES
-from slencodings.evaluation.rows import About, Row
+from slencodings.evaluation.rows import ComparedOn, Row
 from slencodings.kinds.pairs import LABELS, Pairs
 from slencodings.opinion import Codes, Floats
 
@@ -82,14 +82,14 @@ def compare_pairs(
     rng = np.random.default_rng(seed)
     deals = _deals(pairs, folds, rng)
     tell = counting(progress, len(names) * (1 + folds * len(deals)))
-    targets: dict[str, Target] = {}
+    targets: dict[str, Encoding] = {}
     seconds: list[float] = []
     for name in names:
         tell(name)
         start = time.perf_counter()
         fit = METHODS[name](pairs)
         seconds.append(time.perf_counter() - start)
-        targets[name] = Target(fit.predict(pairs), fit.uncertainty, converged=fit.converged)
+        targets[name] = Encoding(fit.predict(pairs), fit.uncertainty, converged=fit.converged)
     predicted = [
         [_held_out(pairs, METHODS[name], fold, partial(tell, name)) for name in names]
         for fold in deals
@@ -101,7 +101,7 @@ def compare_pairs(
     for unseen in predicted[1:]:
         _score_new_pairs(rows, unseen, pairs, bootstrap, rng)
     how = {"scored": len(a.item), "folds": folds, "bootstrap": bootstrap, "seed": seed}
-    about = About.of(a, **how, options=len(pairs.options))
+    about = ComparedOn.of(a, **how, options=len(pairs.options))
     notes = [f"{name} did not converge" for name, x in targets.items() if not x.converged]
     return Comparison(sorted(rows, key=lambda row: row["votes"]), notes, about)
 

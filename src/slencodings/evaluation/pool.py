@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slencodings.evaluation.learner import Learner, Method, Target
+from slencodings.evaluation.learner import Encoding, Learner, Method
 from slencodings.evaluation.predicted import HeldOut, Predicted, log_loss, predict
 from slencodings.opinion import Codes, Floats
 
@@ -39,7 +39,7 @@ def pairs(n_folds: int) -> list[tuple[int, int]]:
     return [(f, f + 1 if f + 1 < n_folds else 0) for f in range(0, n_folds, 2)]
 
 
-class Chosen(NamedTuple):
+class ChosenPool(NamedTuple):
     """Of each fold: the weights, and a learner that has seen neither it nor what chose them."""
 
     weights: list[Weights]
@@ -51,7 +51,7 @@ def choose_by_fold(
     everything: HeldOut,
     fold: Codes,
     tell: Callable[[str], None] = lambda name: None,
-) -> Chosen:
+) -> ChosenPool:
     """The weights for each fold, from items of another one and fits that have seen neither.
 
     With two folds nothing is left to learn from, and all candidates count alike. Without candidates
@@ -76,7 +76,7 @@ def choose_by_fold(
         weights[f] = choose(predictions[1], tests[1])
         if g > f:  # else it had its turn
             weights[g] = choose(predictions[0], tests[0])
-    return Chosen(weights, learners)
+    return ChosenPool(weights, learners)
 
 
 def choose(predictions: Sequence[Predicted], held_out: HeldOut) -> Weights:
@@ -116,14 +116,14 @@ def pool(predictions: Sequence[Predicted], weights: Weights) -> Predicted:
     )
 
 
-def pool_targets(targets: Mapping[str, Target], weights: Sequence[Weights]) -> Target:
+def pool_targets(targets: Mapping[str, Encoding], weights: Sequence[Weights]) -> Encoding:
     """What the members take for true, averaged by their mean weights over the folds."""
     w = np.mean([fold.votes for fold in weights], axis=0)
     kept = [
         (x, name, target) for x, (name, target) in zip(w.tolist(), targets.items(), strict=True)
     ]
     members = sorted(((x, name) for x, name, _ in kept if x > 0), reverse=True)
-    return Target(
+    return Encoding(
         np.sum([x * target.probability for x, _, target in kept], axis=0),
         converged=all(target.converged for x, _, target in kept if x > 0),
         doubts=True,

@@ -30,7 +30,7 @@ _HELD_BACK = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _BIAS_OF_THE_CROWD = 10.0
 
 
-class Reader(Protocol):
+class Predictor(Protocol):
     """Predicts each annotation from the others on its item."""
 
     def predict(self, annotations: Annotations) -> Floats:

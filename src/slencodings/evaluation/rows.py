@@ -62,7 +62,7 @@ class Row(TypedDict):
     best_new_pairs: NotRequired[bool]
 
 
-class About(NamedTuple):
+class ComparedOn(NamedTuple):
     """What was compared on; annotators are None where they are not told apart.
 
     `scored` votes were predicted, of `scored_annotators` annotators, None for everybody. Where
@@ -81,7 +81,7 @@ class About(NamedTuple):
     options: int | None = None
 
     @classmethod
-    def of(cls, a: Annotations, *, scored_annotators: int | None = None, **how: Any) -> About:
+    def of(cls, a: Annotations, *, scored_annotators: int | None = None, **how: Any) -> ComparedOn:
         """The sizes of a crowd, and how it was compared."""
         people = len(a.annotators) if a.named else None
         sizes = len(a.item), len(a.items), people, len(a.labels)

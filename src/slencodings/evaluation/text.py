@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slencodings.annotations import by_annotators, counted
-from slencodings.evaluation.rows import About, Row
+from slencodings.evaluation.rows import ComparedOn, Row
 
 # What to leave out of a table first if there is no room.
 SPARE = (
@@ -127,7 +127,7 @@ def _lesson(rows: Sequence[Mapping[str, Any]], loss: str, best: str, what: str) 
     return [f"Nobody is best for sure at predicting {what}; {min(known)[1]} is lowest."]
 
 
-def as_text(rows: list[Row], notes: list[str], about: About) -> str:
+def as_text(rows: list[Row], notes: list[str], about: ComparedOn) -> str:
     """The whole comparison in plain text."""
     return "\n".join([head(about), "", *aligned(*columns(rows)), "", *lessons(rows), *notes])
 
@@ -140,7 +140,7 @@ def aligned(heads: list[str], cells: list[list[str]]) -> list[str]:
     return ["  ".join(map(format, line, shapes)).rstrip() for line in [heads, *cells]]
 
 
-def head(about: About) -> str:
+def head(about: ComparedOn) -> str:
     """What was compared, in one sentence."""
     if about.options is not None:
         judges = "" if about.annotators is None else f" by {counted(about.annotators, 'judge')}"

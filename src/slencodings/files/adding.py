@@ -21,12 +21,12 @@ from slencodings.files.store.sums import Store, read_sums
 from slencodings.files.values import read_chosen
 from slencodings.files.write import STORED, check_finite, disk_errors, literal, workspace, writing
 from slencodings.progress import Say
-from slencodings.tables.fuse import About, Fusing, add_rows
+from slencodings.tables.fuse import Fusing, Metadata, add_rows
 from slencodings.tables.roles import Reading, nearest
 from slencodings.trust.stored import crowd_to_dict, load_crowd
 
 
-def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> About:
+def add_to_store(job: Job, path: Path, again: bool, by_annotator: bool) -> Metadata:
     """Add files of annotations to a store; with a target, also write the opinions of all in it.
 
     What the store was begun with (smoothing, the scale of confidence, the crowd) need not be said
@@ -87,7 +87,7 @@ def _as_before(
     return replace(reading, labels=labels)
 
 
-def fuse_store(job: Job, path: Path) -> About:
+def fuse_store(job: Job, path: Path) -> Metadata:
     """Write the opinions of all that is in a store."""
     name, reading = job.source.name, job.reading
     _check_additive(job.fusing, reading)
@@ -109,7 +109,7 @@ def fuse_store(job: Job, path: Path) -> About:
     return about
 
 
-def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, About]:
+def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, Metadata]:
     """The opinions of all that is in a store, and how they were made."""
     smoothing = store.smoothing if store.crowd is None else None
     check_finite(job.output.writer, smoothing, job.fusing.values)

@@ -25,7 +25,7 @@ from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.exports.judges import TOKENS
 from slencodings.files.job import about_labels
 from slencodings.files.locate import QUESTION, Connection, Relation, locate, read_tool
-from slencodings.files.scan import Chosen, Step, choose, scan
+from slencodings.files.scan import Picked, Tell, choose, scan
 from slencodings.files.times import find_time
 from slencodings.files.values import read_chosen
 from slencodings.files.write import disk_errors, quote, workspace
@@ -108,7 +108,7 @@ def read_crowd(
         found = locate(connection, source, folder)
         found, asked = read_tool(found, asked, folder, say)
 
-        def work(step: Step) -> ReadCrowd:
+        def work(step: Tell) -> ReadCrowd:
             with plain_errors(found, asked.format):
                 table = scan(connection, found, asked.format)
                 when = find_time(table.names) if time is True else time or None
@@ -154,7 +154,11 @@ class _Answers(NamedTuple):
 
 
 def _read(
-    connection: Connection, chosen: Chosen, sources: Sequence[str] | None, step: Step, say: Say
+    connection: Connection,
+    chosen: Picked,
+    sources: Sequence[str] | None,
+    step: Tell,
+    say: Say,
 ) -> _Answers:
     """What the chosen columns hold; confidence that only some stated is a source like others."""
     rows, reading = read_chosen(connection, chosen, say)

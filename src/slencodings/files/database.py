@@ -29,7 +29,7 @@ from slencodings.files.write import (
     writing,
 )
 from slencodings.progress import Say
-from slencodings.tables.fuse import About, Fusing
+from slencodings.tables.fuse import Fusing, Metadata
 from slencodings.tables.roles import Reading, choose_columns, nearest
 
 QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
@@ -47,7 +47,7 @@ def encode_table(
     into_table: str | None = None,
     csv_style: CsvStyle = "plain",
     say: Say = lambda what, text: None,
-) -> About:
+) -> Metadata:
     """Fuse annotations where they are, in a database, and return how that was done.
 
     Parameters
@@ -168,7 +168,7 @@ def _open(database: Any, table: str) -> Any:
     return database.table(name, database=schema or None)
 
 
-def _write_file(opinions: Any, target: str, writer: str, about: About) -> int:
+def _write_file(opinions: Any, target: str, writer: str, about: Metadata) -> int:
     """The opinions as a file, sorted and described as all files of opinions are."""
     with disk_errors(), workspace() as (connection, folder):
         path = folder / "output.csv" if target == "-" else Path(target)
@@ -180,7 +180,7 @@ def _write_file(opinions: Any, target: str, writer: str, about: About) -> int:
         return written
 
 
-def _write_table(database: Any, opinions: Any, name: str, about: About) -> int:
+def _write_table(database: Any, opinions: Any, name: str, about: Metadata) -> int:
     """The opinions as a table that replaces one of opinions, in one transaction."""
     schema, _, plain = name.rpartition(".")
     place = f"{quote(schema)}.{quote(plain)}" if schema else quote(plain)

@@ -17,7 +17,7 @@ import duckdb
 from slencodings.choices import Format, TableFormat
 from slencodings.files.locate import Connection, Source, converted, locate
 from slencodings.files.readable import unpacked
-from slencodings.files.scan import OTHER_ENCODING, Step, Table, common_format, scan
+from slencodings.files.scan import OTHER_ENCODING, Table, Tell, common_format, scan
 from slencodings.files.write import disk_errors, is_of_disk, workspace
 from slencodings.progress import Progress, Say
 from slencodings.tables.roles import Reading
@@ -32,7 +32,7 @@ NOT_THE_FILE = (
 )
 
 
-def watch(connection: Connection, work: Callable[[Step], T], progress: Progress) -> T:
+def watch(connection: Connection, work: Callable[[Tell], T], progress: Progress) -> T:
     """Do the work in a thread and tell how far it is; DuckDB does not hear signals by itself."""
     steps: list[tuple[Any, ...]] = [("reading", None, "")]
     worker: list[int] = []

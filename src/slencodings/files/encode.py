@@ -28,7 +28,7 @@ from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.forms import about_rows, carry, lay_out, note_open
 from slencodings.files.job import Also, Input, Job, Output, Weighing, choose_weighing, read_job
 from slencodings.files.locate import Relation, Source, locate, read_tool
-from slencodings.files.scan import Step, choose
+from slencodings.files.scan import Tell, choose
 from slencodings.files.store.batches import alone
 from slencodings.files.values import read_chosen
 from slencodings.files.write import (
@@ -45,7 +45,7 @@ from slencodings.files.write import (
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.engines import ITEM, LABEL
-from slencodings.tables.fuse import About, Fusing, describe
+from slencodings.tables.fuse import Fusing, Metadata, describe
 from slencodings.tables.roles import Reading
 from slencodings.tables.rows import Rows
 from slencodings.tables.sums import CERTAIN, COUNT
@@ -85,7 +85,7 @@ def encode_file(
     also: Also | None = None,
     say: Say = lambda what, text: None,
     progress: Progress = lambda what, done, total, unit: None,
-) -> About:
+) -> Metadata:
     """Fuse files of annotations into a file of opinions, and return how that was done.
 
     Parameters
@@ -126,7 +126,7 @@ def encode_file(
             path.parent.mkdir()
         output = Output(path, writer, partition_by, sort)
 
-        def work(step: Step) -> About:
+        def work(step: Tell) -> Metadata:
             job = Job(connection, found, reading, fusing, output, step=step, say=say, also=also)
             if into is not None:
                 return add_to_store(job, Path(into), again, by_annotator)
@@ -153,7 +153,7 @@ def _hand_over(new: Path, target: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fuse_copy(job: Job, folder: Path) -> About:
+def _fuse_copy(job: Job, folder: Path) -> Metadata:
     """Fuse what is in a store: a copy of it, because somebody may add to it meanwhile."""
     source = job.source
     return fuse_store(
@@ -161,7 +161,7 @@ def _fuse_copy(job: Job, folder: Path) -> About:
     )
 
 
-def _fuse(job: Job, save_crowd: str | None) -> About:
+def _fuse(job: Job, save_crowd: str | None) -> Metadata:
     """Read, check, fuse and write."""
     source = job.source
     weighing, rows, reading, opinions, about = _opinions(job, keep=save_crowd is not None)
@@ -192,7 +192,7 @@ class _Fused(NamedTuple):
     rows: Rows
     reading: Reading
     opinions: Relation
-    about: About
+    about: Metadata
 
 
 def _opinions(job: Job, *, keep: bool) -> _Fused:
@@ -230,7 +230,7 @@ def _are_large(source: Source) -> bool:
     return source.local and sum(sizes) >= 4 * one_pass.LEAST_ROWS
 
 
-def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, About]:
+def _lay_out_known(job: Job, given: Input, also: Also) -> tuple[Relation, Metadata]:
     """What is known in the end, in a form of files, and how it was made.
 
     Opinions are rows again: what they believe is as much evidence, b / u.

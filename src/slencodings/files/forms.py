@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slencodings.annotations import counted
 from slencodings.choices import FileForm, Value, check_word
-from slencodings.tables.fuse import About, Fusing, describe, fuse_rows
+from slencodings.tables.fuse import Fusing, Metadata, describe, fuse_rows
 from slencodings.trust.stored import crowd_to_dict
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def weighted_rows(opinion: Opinion) -> WeightedRows:
     return WeightedRows(item, label, p[item, label])
 
 
-def lay_out(rows: Rows, fusing: Fusing) -> tuple[Relation, About]:
+def lay_out(rows: Rows, fusing: Fusing) -> tuple[Relation, Metadata]:
     """Fused opinions in a form of files, and how they were made."""
     form = usual_form(fusing.form, len(rows.labels))
     if form in ("wide", "long"):
@@ -164,9 +164,9 @@ def note_open(opinions: Relation, rows: int, say: Say) -> None:
         say("note", f"{items} with next to no evidence: uncertainty above {OPEN:g}")
 
 
-def about_rows(rows: Rows, reading: Reading, weighing: Weighing, seed: int) -> About:
+def about_rows(rows: Rows, reading: Reading, weighing: Weighing, seed: int) -> Metadata:
     """How rows were read and weighed, in plain values."""
-    about: About = {"columns": reading.columns}
+    about: Metadata = {"columns": reading.columns}
     if reading.confidence is not None:
         as_stated = rows.crowd is not None and not rows.crowd.from_uncertainty
         scale: Any = reading.confidence_scale or (0, 1)
@@ -177,7 +177,7 @@ def about_rows(rows: Rows, reading: Reading, weighing: Weighing, seed: int) -> A
     return about | ({} if rows.crowd is None else about_crowd(rows.crowd, weighing.how, seed))
 
 
-def about_crowd(crowd: Crowd, weigh: str, seed: int) -> About:
+def about_crowd(crowd: Crowd, weigh: str, seed: int) -> Metadata:
     """What was learned and how, for what is kept with opinions."""
     size = len(crowd.annotators) * (1 if crowd.model is None else len(crowd.labels) ** 2)
     known = crowd_to_dict(crowd) if size <= _MOST_WRITTEN else describe(crowd)

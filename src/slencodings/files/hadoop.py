@@ -20,7 +20,7 @@ from slencodings.files.beside import ABOUT, tells_about_others
 from slencodings.files.scan import common_types, header, number_columns
 from slencodings.files.values import NO_NUMBER
 from slencodings.progress import Say
-from slencodings.tables.engines import About
+from slencodings.tables.engines import Metadata
 from slencodings.tables.roles import Reading, choose_columns
 
 SUFFIXES = {
@@ -209,7 +209,9 @@ def without_dots(table: Any, reading: Reading) -> tuple[Any, Reading]:
     return table.selectExpr(*named), replace(reading, **columns)
 
 
-def write(spark: Any, table: Any, target: str, format: str, describe: Callable[[], About]) -> About:
+def write(
+    spark: Any, table: Any, target: str, format: str, describe: Callable[[], Metadata]
+) -> Metadata:
     """Write all of a table, or nothing, with how it was made, which is asked at the end."""
     sql: Any = import_module("pyspark.sql")
     path, system = _place(spark, target)

@@ -18,13 +18,13 @@ from slencodings import __version__
 from slencodings.annotations import Annotations, counted, plainly, some
 from slencodings.files.forms import about_rows, usual_form
 from slencodings.files.locate import Connection, Relation, Source
-from slencodings.files.scan import Step
+from slencodings.files.scan import Tell
 from slencodings.files.write import quote
 from slencodings.opinion import Opinion
 from slencodings.progress import Say
 from slencodings.tables.checks import Check, check_now
 from slencodings.tables.columns import typed_labels
-from slencodings.tables.engines import About, Frame
+from slencodings.tables.engines import Frame, Metadata
 from slencodings.tables.fuse import Fusing, fuse_rows
 from slencodings.tables.roles import NUMBERS, Reading, columns_of
 from slencodings.tables.rows import Rows, count_repeated, read_rows
@@ -70,7 +70,7 @@ class Job(NamedTuple):
     reading: Reading
     fusing: Fusing
     output: Output
-    step: Step
+    step: Tell
     say: Say
     also: Also | None
 
@@ -308,11 +308,11 @@ def fuse_in_place(
     weighing: Weighing,
     *,
     name: str,
-    source: About,
+    source: Metadata,
     named: Reading | None = None,
     check: Check = check_now,
     say: Say,
-) -> tuple[Rows, Frame, Callable[[], About]]:
+) -> tuple[Rows, Frame, Callable[[], Metadata]]:
     """The rows of a table, their opinions, still lazy, and what tells how they were made.
 
     That is asked for once rows are checked, and tells people what was read.
@@ -332,7 +332,7 @@ def fuse_in_place(
     frame, about = fuse_rows(rows, replace(fusing, form=form))
     about |= {"version": __version__, **source}
 
-    def describe() -> About:
+    def describe() -> Metadata:
         tell(rows, name, source.get("files", 1), say)
         return about | about_rows(rows, named, weighing, fusing.seed)
 

@@ -23,10 +23,10 @@ import narwhals as nw
 from slencodings.files.forms import MOST_WIDE_LABELS, lay_out, usual_form
 from slencodings.files.job import Job, Weighing, end_of_scale, note_end, tell
 from slencodings.files.locate import Connection, Relation
-from slencodings.files.scan import HEAD, Chosen, head_of
+from slencodings.files.scan import HEAD, Picked, head_of
 from slencodings.files.values import (
     FOUND,
-    Answers,
+    AnswerCounts,
     are_plain,
     judge_answers,
     may_number_rows,
@@ -35,7 +35,7 @@ from slencodings.files.values import (
 from slencodings.files.write import in_any_order, literal
 from slencodings.tables.checks import Problem, any_of
 from slencodings.tables.columns import natural
-from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, RELIABILITY, STATED, About, Frame
+from slencodings.tables.engines import ANNOTATOR, ITEM, LABEL, RELIABILITY, STATED, Frame, Metadata
 from slencodings.tables.rows import (
     ENOUGH_ROWS_TO_COUNT,
     MOST_ROWS_TO_COUNT_DUPLICATES,
@@ -58,7 +58,7 @@ _ROWS, _LABELLED, _ENDS, _PEOPLE = "sle_rows", "sle_labelled", "sle_ends", "sle_
 class Guess(NamedTuple):
     """What some lines show: answers, about how many rows, and whether one is at an end of 0."""
 
-    answers: Answers
+    answers: AnswerCounts
     rows: float
     at_end: bool
 
@@ -68,10 +68,10 @@ class Fused(NamedTuple):
 
     rows: Rows
     opinions: Relation
-    about: About
+    about: Metadata
 
 
-def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | None:
+def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Picked) -> Fused | None:
     """Fuse large text files that are as usual, and tell what was read; None if they are not."""
     reading, say = chosen.reading, job.say
     label = str(reading.label)
@@ -111,7 +111,7 @@ def fuse_in_one_pass(job: Job, weighing: Weighing, chosen: Chosen) -> Fused | No
     return Fused(rows, opinions, about)
 
 
-def _add_up(job: Job, chosen: Chosen, tally: _Tally) -> Fused | None:
+def _add_up(job: Job, chosen: Picked, tally: _Tally) -> Fused | None:
     """Go through the rows; None if they stopped the engine."""
     reading = replace(chosen.reading, labels=tally.labels)
     rows = read_rows(read_numbers(job.connection, job.source, chosen), reading, check=tally.check)
@@ -125,7 +125,7 @@ def _add_up(job: Job, chosen: Chosen, tally: _Tally) -> Fused | None:
     return Fused(rows, opinions, about)
 
 
-def _is_usual(job: Job, weighing: Weighing, chosen: Chosen) -> bool:
+def _is_usual(job: Job, weighing: Weighing, chosen: Picked) -> bool:
     """Whether one pass can do all that is asked of files such as these."""
     reading, source = chosen.reading, job.source
     scale = reading.confidence_scale
@@ -143,7 +143,7 @@ def _is_usual(job: Job, weighing: Weighing, chosen: Chosen) -> bool:
     return stated and as_text and one_label and one_item and all_rows and known and not in_order
 
 
-def _look(job: Job, chosen: Chosen, label: str) -> Guess | None:
+def _look(job: Job, chosen: Picked, label: str) -> Guess | None:
     """Look at some lines of the files; None if they cannot be read."""
     end = end_of_scale(chosen.reading)
     files = [Path(file) for file in job.source.files]
@@ -169,7 +169,7 @@ def _look(job: Job, chosen: Chosen, label: str) -> Guess | None:
                 stated.update(row[head.names.index(end[0])] for row in rows)
     if not rows_seen:
         return None
-    answers = Answers([v for v, _ in found.most_common()], [n for _, n in found.most_common()])
+    answers = AnswerCounts([v for v, _ in found.most_common()], [n for _, n in found.most_common()])
     at_end = end is not None and any(_equals(text, end[1]) for text in stated)
     return Guess(answers, size * rows_seen / bytes_seen, at_end)
 

@@ -28,7 +28,7 @@ class Preference(TypedDict):
     judgments: int
 
 
-class Scored(TypedDict):
+class ScoredOption(TypedDict):
     """One option: its score with an interval, and how many judgments it has."""
 
     option: str
@@ -81,7 +81,7 @@ def preference_rows(pairs: Pairs, found: BradleyTerry) -> list[Preference]:
     return list(rows.values())
 
 
-def score_rows(pairs: Pairs, found: BradleyTerry) -> list[Scored]:
+def score_rows(pairs: Pairs, found: BradleyTerry) -> list[ScoredOption]:
     """A row for each option, the best first."""
     a, P = pairs.annotations, len(pairs.options)
     n = sum(np.bincount(side[a.item], minlength=P) for side in (pairs.left, pairs.right))

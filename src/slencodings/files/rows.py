@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slencodings.choices import CsvStyle
 from slencodings.files.excel import check_workbook
-from slencodings.files.write import Row, check_place, check_style, replacing, write_for_people
+from slencodings.files.write import AnyRow, check_place, check_style, replacing, write_for_people
 
 
 def check_rows_target(target: str, source: str | Sequence[str], style: CsvStyle = "plain") -> None:
@@ -31,7 +31,9 @@ def check_rows_target(target: str, source: str | Sequence[str], style: CsvStyle 
     check_place(target, source)
 
 
-def write_rows(rows: Sequence[Row], target: str, about: Row, style: CsvStyle = "plain") -> None:
+def write_rows(
+    rows: Sequence[AnyRow], target: str, about: AnyRow, style: CsvStyle = "plain"
+) -> None:
     """Write rows of plain values; JSON also says how they were made, under "about".
 
     Lists are JSON in a cell of CSV. JSON has no number for infinity, so it is the text "inf".
@@ -57,7 +59,7 @@ def write_rows(rows: Sequence[Row], target: str, about: Row, style: CsvStyle = "
         new.write_text(text, encoding="utf-8", newline="")
 
 
-def _as_csv(rows: Sequence[Row], delimiter: str) -> str:
+def _as_csv(rows: Sequence[AnyRow], delimiter: str) -> str:
     out = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(out, names, delimiter=delimiter, lineterminator="\n")
@@ -70,5 +72,5 @@ def _as_csv(rows: Sequence[Row], delimiter: str) -> str:
     return out.getvalue()
 
 
-def _finite(row: Row) -> Row:
+def _finite(row: AnyRow) -> AnyRow:
     return {k: str(v) if isinstance(v, float) and math.isinf(v) else v for k, v in row.items()}

@@ -30,7 +30,7 @@ from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_colum
 
 # Called when a step begins: its name, how much there is to do if that is known, and of what; and
 # again with how much is done, where that is not for DuckDB to say.
-Step: TypeAlias = Callable[..., None]
+Tell: TypeAlias = Callable[..., None]
 # The formats that are JSON, as DuckDB calls them.
 LINES: dict[str, Any] = {"jsonl": "newline_delimited", "json": "auto"}
 OTHER_ENCODING = "Say which encoding it has: encoding='cp1252'."
@@ -38,7 +38,7 @@ OTHER_ENCODING = "Say which encoding it has: encoding='cp1252'."
 HEAD = 1 << 16
 
 
-class Chosen(NamedTuple):
+class Picked(NamedTuple):
     """The columns of files that play a role, not yet read.
 
     Attributes
@@ -67,8 +67,8 @@ def choose(
     used: Sequence[str] = (),
     table: Table | None = None,
     say: Say,
-    step: Step,
-) -> Chosen:
+    step: Tell,
+) -> Picked:
     """The columns that play a role, whose values `read_chosen` reads.
 
     `learned`: what annotators are worth is learned, so a column of reliability is not looked for.
@@ -99,7 +99,7 @@ def choose(
     played = [name for _, name in reading.wanted if name not in made]
     texts = [name for name in reading.keep if name not in played]
     relation = table.pick([*played, *texts], numbers, texts)
-    return Chosen(table, relation, reading, numbers, parts, found)
+    return Picked(table, relation, reading, numbers, parts, found)
 
 
 def scan(

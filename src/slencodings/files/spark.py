@@ -35,7 +35,7 @@ from slencodings.files.write import tell_written
 from slencodings.progress import Say
 from slencodings.tables.checks import Problem, any_of, refuse_problems
 from slencodings.tables.engines import Frame
-from slencodings.tables.fuse import About, Fusing
+from slencodings.tables.fuse import Fusing, Metadata
 from slencodings.tables.roles import Reading
 
 # Seconds: to reach the master, and to wait for a worker when there is none.
@@ -52,7 +52,7 @@ def encode_files(
     master: str | None = None,
     patience: float = PATIENCE,
     say: Say = lambda what, text: None,
-) -> About:
+) -> Metadata:
     """Fuse files of annotations into a folder of opinions with Spark, and return how it was done.
 
     Parameters
@@ -92,7 +92,7 @@ def encode_files(
             say=say,
         )
 
-        def checked() -> About:
+        def checked() -> Metadata:
             rows.counts.update(later.counts())
             return describe()
 

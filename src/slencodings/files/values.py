@@ -18,7 +18,7 @@ import duckdb
 from slencodings.annotations import counted, plainly, some
 from slencodings.files.exports.fields import SEPARATORS, split_cell
 from slencodings.files.locate import Connection, Relation, Source
-from slencodings.files.scan import Chosen, scan
+from slencodings.files.scan import Picked, scan
 from slencodings.files.write import literal, quote
 from slencodings.progress import Say
 from slencodings.tables.columns import typed_labels
@@ -52,7 +52,7 @@ DECIMAL_COMMA = "[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?"
 BETWEEN = " / "
 
 
-def read_chosen(connection: Connection, chosen: Chosen, say: Say) -> tuple[Relation, Reading]:
+def read_chosen(connection: Connection, chosen: Picked, say: Say) -> tuple[Relation, Reading]:
     """The values of columns that were chosen, and the reading with labels in their type."""
     table, relation, reading, numbers, parts, found = chosen
     if table.format != "parquet":
@@ -76,7 +76,7 @@ def read_chosen(connection: Connection, chosen: Chosen, say: Say) -> tuple[Relat
     return relation, reading if reading.labels is None else typed_labels(reading, relation)
 
 
-def read_numbers(connection: Connection, source: Source, chosen: Chosen) -> Relation:
+def read_numbers(connection: Connection, source: Source, chosen: Picked) -> Relation:
     """The columns that were chosen of CSV, with what are to be numbers read as that.
 
     It is faster than to make text into numbers; what is none stops the engine.
@@ -183,7 +183,7 @@ def join_item(relation: Relation, parts: Sequence[str], name: str) -> Relation:
     return joined
 
 
-class Answers(NamedTuple):
+class AnswerCounts(NamedTuple):
     """The different values of a column of labels, the most frequent first, and how often each."""
 
     values: list[str]
@@ -212,7 +212,7 @@ def check_answers(
 
 def judge_answers(
     label: str,
-    answers: Answers,
+    answers: AnswerCounts,
     columns: Sequence[str],
     say: Say,
     *,
@@ -242,7 +242,7 @@ def judge_answers(
         )
 
 
-def are_plain(label: str, answers: Answers) -> bool:
+def are_plain(label: str, answers: AnswerCounts) -> bool:
     """Whether a few answers are told of alike however often each of them came."""
     odd = _cannot_be_fused(label, answers) or _spellings(answers) or _parts(answers.values)
     return not odd
@@ -300,15 +300,15 @@ def _types(relation: Relation) -> dict[str, str]:
     return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
 
-def _count_answers(relation: Relation, label: str) -> Answers:
+def _count_answers(relation: Relation, label: str) -> AnswerCounts:
     text = duckdb.ColumnExpression(label).cast("VARCHAR").alias("value")
     found = relation.select(text).filter("value IS NOT NULL")
     counted = found.aggregate("value, count(*) AS n", "value").order("n DESC, value")
     rows = counted.limit(MOST_VALUES + 1).fetchall()
-    return Answers([value for value, _ in rows], [n for _, n in rows])
+    return AnswerCounts([value for value, _ in rows], [n for _, n in rows])
 
 
-def _spellings(answers: Answers) -> list[list[str]]:
+def _spellings(answers: AnswerCounts) -> list[list[str]]:
     """Values that differ in case and spaces alone, those that are one together."""
     alike: dict[str, list[str]] = {}
     for value in answers.values:
@@ -318,7 +318,7 @@ def _spellings(answers: Answers) -> list[list[str]]:
 
 def found_order(relation: Relation, label: Any) -> list[str]:
     """The labels of a column from lowest to highest, as far as their names tell."""
-    answers = _count_answers(relation, label) if isinstance(label, str) else Answers([], [])
+    answers = _count_answers(relation, label) if isinstance(label, str) else AnswerCounts([], [])
     values = answers.values
     in_order = sorted(values, key=float) if _numbers(values) else _scale(values)
     if not in_order or _cannot_be_fused(str(label), answers):
@@ -330,7 +330,7 @@ def found_order(relation: Relation, label: Any) -> list[str]:
     return in_order
 
 
-def _cannot_be_fused(label: str, answers: Answers) -> str | None:
+def _cannot_be_fused(label: str, answers: AnswerCounts) -> str | None:
     """Why there can be no opinions about labels, and what to do; None if there can be."""
     values, K = answers.values, len(answers.values)
     if any(_is_span(value) for value in values[:20]):
@@ -356,12 +356,12 @@ def _many(K: int) -> str:
     return f"{MOST_VALUES:,} or more" if K > MOST_VALUES else f"{K:,}"
 
 
-def _seldom(answers: Answers) -> bool:
+def _seldom(answers: AnswerCounts) -> bool:
     """Whether answers hardly ever come twice."""
     return sum(answers.counts) / 2 < len(answers.values)
 
 
-def _what_instead(label: str, answers: Answers) -> str | None:
+def _what_instead(label: str, answers: AnswerCounts) -> str | None:
     """What labels are instead of a few names, in words; None if they are that."""
     values, K = answers.values, len(answers.values)
     many, other = _many(K), "name a column with one of a few labels: label='COLUMN'"

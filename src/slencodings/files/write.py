@@ -38,7 +38,7 @@ except ImportError:  # Windows
     fcntl = None
 
 # Plain values by name.
-Row: TypeAlias = Mapping[str, object]
+AnyRow: TypeAlias = Mapping[str, object]
 # How DuckDB writes each kind of file.
 WRITERS = {
     # Of numbers that all differ a dictionary would take longer to try than they take to write, and
@@ -204,7 +204,7 @@ def writing(
     relation: duckdb.DuckDBPyRelation,
     target: Path | None,
     writer: str,
-    about: Row,
+    about: AnyRow,
     beside: Mapping[Path, str] | None = None,
     *,
     in_order: bool = True,
@@ -266,7 +266,7 @@ def writing_parts(
     relation: duckdb.DuckDBPyRelation,
     target: Path,
     writer: str,
-    about: Row,
+    about: AnyRow,
     by: Sequence[str],
     beside: Mapping[Path, str] | None = None,
 ) -> Generator[int]:
@@ -298,7 +298,7 @@ def writing_parts(
 
 
 def write_for_people(
-    path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]], writer: str, about: Row
+    path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]], writer: str, about: AnyRow
 ) -> int:
     """Write rows as a workbook or in a style of CSV, and count them."""
     if writer == WRITERS[".xlsx"]:

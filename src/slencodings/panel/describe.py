@@ -16,7 +16,7 @@ from slencodings.panel.alternative import AlternativeAnnotatorTest, alternative_
 from slencodings.panel.confidence import stated_confidence
 from slencodings.panel.families import effective_votes
 from slencodings.panel.held_out import (
-    HeldOut,
+    HeldOutPeople,
     Score,
     best_share,
     by_number_of_people,
@@ -94,7 +94,7 @@ def describe_panel(
     )
 
 
-def _about(annotations: Annotations, held: HeldOut, repeated: int, bootstrap: int) -> About:
+def _about(annotations: Annotations, held: HeldOutPeople, repeated: int, bootstrap: int) -> About:
     """How much there was to go by, and what the results depend on."""
     a = held.annotations
     return About(
@@ -143,7 +143,7 @@ class _Tried:
 
     def __init__(
         self,
-        held: HeldOut,
+        held: HeldOutPeople,
         bootstrap: int,
         progress: Callable[[int, int], None],
         path: bool,

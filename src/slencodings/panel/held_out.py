@@ -25,7 +25,7 @@ _LEAST_VOTES, _MOST_PEOPLE = 30, 12
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutPeople:
     """What is predicted: the votes of people on items that another person answered as well.
 
     Attributes
@@ -98,7 +98,7 @@ class HeldOut:
 
 def hold_out(
     annotations: Annotations, people: NDArray[np.bool_], *, folds: int = 5, seed: int = 0
-) -> HeldOut:
+) -> HeldOutPeople:
     """Deal the items that two people answered, or more, into folds."""
     a = annotations
     shared = np.flatnonzero(np.bincount(a.item[people[a.annotator]], minlength=len(a.items)) > 1)
@@ -110,7 +110,7 @@ def hold_out(
         )
     fold = np.full(len(a.items), -1)
     fold[np.random.default_rng(seed).permutation(shared)] = np.arange(len(shared)) % folds
-    return HeldOut(a, people, fold, seed)
+    return HeldOutPeople(a, people, fold, seed)
 
 
 class Mixed(NamedTuple):
@@ -208,7 +208,7 @@ class WithPeople(NamedTuple):
 
 
 def by_number_of_people(
-    held_out: HeldOut,
+    held_out: HeldOutPeople,
     alone: Sequence[Crowd],
     together: Sequence[Crowd],
     *,
@@ -261,7 +261,7 @@ class _Asked(NamedTuple):
     judges_on: Codes
 
     @classmethod
-    def of(cls, held_out: HeldOut, rng: np.random.Generator) -> _Asked:
+    def of(cls, held_out: HeldOutPeople, rng: np.random.Generator) -> _Asked:
         a, N = held_out.annotations, len(held_out.annotations.items)
         person = held_out.people[a.annotator]
         order = np.lexsort((rng.random(len(a.item)), a.item))

@@ -11,7 +11,7 @@ from slencodings.opinion import Opinion, as_floats, check
 # An `Axes`, inside: matplotlib and mpltern do not say what keyword arguments their methods take.
 Canvas: TypeAlias = Any
 # What is known of an annotator, a method or a level of confidence, by name.
-Row: TypeAlias = Mapping[str, Any]
+PlotRow: TypeAlias = Mapping[str, Any]
 
 # Okabe & Ito's colours, which people of every colour vision tell apart, from dark to light and
 # back, so that neighbours differ in print too.
@@ -103,13 +103,13 @@ def opinions(opinion: Any, what: str = "opinion") -> Opinion:
     return opinion if opinion.uncertainty.ndim else opinion.rows(None)
 
 
-def rows_in(found: Any) -> Sequence[Row]:
+def rows_in(found: Any) -> Sequence[PlotRow]:
     """The rows of a roster, a comparison or a calibration, or those that came; else none."""
     rows = found.to_rows() if hasattr(found, "to_rows") else getattr(found, "rows", found)
     if not isinstance(rows, Sequence):
         return []
     fine = all(isinstance(row, Mapping) for row in cast("Sequence[object]", rows))
-    return cast("Sequence[Row]", rows) if fine else []
+    return cast("Sequence[PlotRow]", rows) if fine else []
 
 
 def named(names: Any, count: int, what: str, ours: Iterable[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from slencodings.plot.canvas import (
     PALE,
     SIGNS,
     Canvas,
-    Row,
+    PlotRow,
     axes,
     legend,
     plain,
@@ -174,7 +174,7 @@ def _name_dots(ax: Canvas, places: Floats, names: dict[int, Any], most: int) -> 
             text.remove()
 
 
-def _columns_of_rows(rows: Sequence[Row], names: Sequence[str]) -> list[list[Any]] | None:
+def _columns_of_rows(rows: Sequence[PlotRow], names: Sequence[str]) -> list[list[Any]] | None:
     if not rows or any(not row.keys() >= set(names) for row in rows):
         return None
     return [[row[name] for row in rows] for name in names]

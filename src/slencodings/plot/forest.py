@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slencodings.plot.canvas import BLUE, GREY, INK, PALE, Canvas, Row, axes, name_rows, rows_in
+from slencodings.plot.canvas import BLUE, GREY, INK, PALE, Canvas, PlotRow, axes, name_rows, rows_in
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +127,7 @@ def comparison(found: Any, *, ax: Any = None, score: str = "votes") -> Axes:
     return ax
 
 
-def _rows_to_draw(found: Any, what: str, how: str) -> Sequence[Row]:
+def _rows_to_draw(found: Any, what: str, how: str) -> Sequence[PlotRow]:
     if rows := rows_in(found):
         return rows
     kind, empty = type(found).__name__, isinstance(found, Sequence) and not found
@@ -137,7 +137,7 @@ def _rows_to_draw(found: Any, what: str, how: str) -> Sequence[Row]:
     )
 
 
-def _column(rows: Sequence[Row], estimate: str | None, name: str, verb: str) -> str:
+def _column(rows: Sequence[PlotRow], estimate: str | None, name: str, verb: str) -> str:
     """The estimate to draw, which all rows have."""
     there = [c.removesuffix("_low") for c in rows[0] if c.endswith("_low")]
     there = [c for c in there if c in rows[0] and "behind" not in c]
@@ -152,7 +152,7 @@ def _column(rows: Sequence[Row], estimate: str | None, name: str, verb: str) -> 
     return chosen
 
 
-def _estimates(rows: Sequence[Row], name: str, column: str) -> list[_Estimate]:
+def _estimates(rows: Sequence[PlotRow], name: str, column: str) -> list[_Estimate]:
     return [
         _Estimate(
             row[name],

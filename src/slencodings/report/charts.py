@@ -8,8 +8,8 @@ from slencodings.report.names import shown
 from slencodings.report.summary import (
     Compared,
     Histogram,
-    Labels,
-    People,
+    LabelShares,
+    ListedPeople,
     Person,
     Summary,
 )
@@ -104,7 +104,7 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
     )
 
 
-def _shares_of_labels(labels: Labels) -> Spec | None:
+def _shares_of_labels(labels: LabelShares) -> Spec | None:
     given, leading = sum(labels["given"]), sum(labels["leading"])
     if not given or not leading:
         return None
@@ -138,7 +138,7 @@ def _shares_of_labels(labels: Labels) -> Spec | None:
     )
 
 
-def _confused(labels: Labels) -> Spec | None:
+def _confused(labels: LabelShares) -> Spec | None:
     confused = labels["confused"]
     if confused is None or len(confused["labels"]) < 2:
         return None
@@ -146,7 +146,7 @@ def _confused(labels: Labels) -> Spec | None:
     return heat(square_of(confused["share"]), names, "one says", "another says")
 
 
-def _pairs(people: People) -> Spec | None:
+def _pairs(people: ListedPeople) -> Spec | None:
     pairs = people["pairs"]
     if pairs is None:
         return None
@@ -156,7 +156,7 @@ def _pairs(people: People) -> Spec | None:
     return heat(values, pairs["annotators"], "annotator", "and annotator", "no shared items")
 
 
-def _triangle(labels: Labels) -> Spec | None:
+def _triangle(labels: LabelShares) -> Spec | None:
     points = labels["points"]
     if points is None:
         return None
@@ -200,7 +200,7 @@ def _frame(corners: list[str]) -> tuple[Spec, Spec]:
     return edges, names
 
 
-def _ranked(people: People) -> Spec | None:
+def _ranked(people: ListedPeople) -> Spec | None:
     rows = ranked(people["rows"])
     if len(rows) < 2 or people["why_not"]:
         return None
@@ -214,7 +214,7 @@ def _ranked(people: People) -> Spec | None:
     return dots(known, "annotator", title, {"domain": [min(0, *lows), 1]}, 17)
 
 
-def _confidence(people: People) -> Spec | None:
+def _confidence(people: ListedPeople) -> Spec | None:
     values = [
         {key: row[key] for key in ("annotator", "stated", "earned", "shared_items")}
         for row in people["rows"]

@@ -13,7 +13,7 @@ from slencodings.evaluation.measure import codes_of_truth
 from slencodings.opinion import Codes, Floats
 from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown, which_are_listed
 from slencodings.report.summary import Item, Items
-from slencodings.report.todo import MOST_EACH, Chosen, Todo
+from slencodings.report.todo import MOST_EACH, ListedItems, Todo
 from slencodings.report.without import Without, likeliest
 from slencodings.triage import reasons
 from slencodings.trust import Weighed
@@ -47,7 +47,7 @@ def describe_items(
     weighed: Weighed,
     without: Without,
     todo: Todo,
-    chosen: Chosen,
+    chosen: ListedItems,
     *,
     columns: ItemColumns,
     seed: int,
@@ -86,7 +86,7 @@ def _rows(
     a: Annotations,
     weighed: Weighed,
     todo: Todo,
-    chosen: Chosen,
+    chosen: ListedItems,
     columns: ItemColumns,
     annotations_of: Callable[[int], list[list[Any]]],
 ) -> list[Item]:

@@ -23,7 +23,7 @@ from slencodings.panel import once_each, stated_confidence
 from slencodings.panel.alternative import alternative_annotator_tests
 from slencodings.panel.rows import stand_ins
 from slencodings.report.names import NAME_LETTERS, shown
-from slencodings.report.summary import Confused, ConfusedPair, Dot, KindTable, Labels, Points
+from slencodings.report.summary import Confused, ConfusedPair, Dot, KindTable, LabelShares, Points
 from slencodings.report.without import likeliest, told_apart
 from slencodings.trust import Weighed
 
@@ -34,7 +34,7 @@ _LETTERS = 60
 
 def describe_labels(
     annotations: Annotations, weighed: Weighed, seed: int, kinds: list[KindTable]
-) -> Labels:
+) -> LabelShares:
     """Shares, confusion, and where the items lie between two or three labels."""
     a, K = annotations, len(annotations.labels)
     names = shown(a.labels.tolist(), _LETTERS)

@@ -13,7 +13,7 @@ from slencodings.annotations import counted
 from slencodings.annotators import Roster, describe_judges
 from slencodings.evaluation import Comparison, compare_pairs
 from slencodings.evaluation.text import lessons
-from slencodings.files.preferences import Scored, score_rows
+from slencodings.files.preferences import ScoredOption, score_rows
 from slencodings.kinds.pairs import LABELS, Pairs
 from slencodings.report.markup import Markup, tag
 from slencodings.report.names import NAME_LETTERS, shown
@@ -61,7 +61,7 @@ class PairsSummary(NamedTuple):
     title: str
     pairs: Pairs
     found: BradleyTerry
-    scores: list[Scored]
+    scores: list[ScoredOption]
     alpha: float | None
     judges: Roster | str
     compared: Comparison | str

@@ -16,8 +16,15 @@ from slencodings.annotators.intervals import interval
 from slencodings.annotators.verdicts import Verdict
 from slencodings.choices import WeightsFrom
 from slencodings.report.names import ITEM_LETTERS, NAME_LETTERS, rounded, shown, which_are_listed
-from slencodings.report.summary import KindTable, OwnConfusion, Pairs, Part, People, Person
-from slencodings.report.todo import Chosen
+from slencodings.report.summary import (
+    KindTable,
+    ListedPeople,
+    OwnConfusion,
+    Period,
+    Person,
+    WhoAgrees,
+)
+from slencodings.report.todo import ListedItems
 from slencodings.report.without import Without, likeliest
 from slencodings.trust import Weighed
 
@@ -51,12 +58,12 @@ def describe_people(
     annotations: Annotations,
     weighed: Weighed,
     without: Without,
-    chosen: Chosen,
+    chosen: ListedItems,
     *,
     times: NDArray[Any] | None,
     sources: KindTable | None,
     of_models: Sequence[str],
-) -> People:
+) -> ListedPeople:
     """A row for each annotator, the worst first; agreement of pairs; and what to know."""
     a = annotations
     if not a.named:
@@ -94,7 +101,7 @@ def describe_people(
     }
 
 
-def _nobody(source: WeightsFrom) -> People:
+def _nobody(source: WeightsFrom) -> ListedPeople:
     """Where nobody is named there is nobody to tell apart."""
     return {
         "why_not": NO_NAMES,
@@ -160,7 +167,7 @@ def _worth_a_look(row: Person) -> tuple[int, bool, float]:
     return rank, value is None, value or 0.0
 
 
-def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> Pairs | None:
+def pair_agreement(judged: Judgments, M: int, K: int, names: list[str]) -> WhoAgrees | None:
     """How often the busiest annotators agree two by two on items they share.
 
     agreement_mn = mean over shared items of y_m . y_n;   None where they share none
@@ -216,7 +223,7 @@ def own_confusions(annotations: Annotations, weighed: Weighed) -> list[OwnConfus
 
 
 def differs_most(
-    annotations: Annotations, weighed: Weighed, chosen: Chosen
+    annotations: Annotations, weighed: Weighed, chosen: ListedItems
 ) -> list[list[list[Any]]]:
     """For each annotator the items where what they said is least likely true, the worst first.
 
@@ -248,7 +255,7 @@ def differs_most(
 
 def trends(
     annotations: Annotations, without: Without, times: NDArray[Any] | None
-) -> list[list[Part]]:
+) -> list[list[Period]]:
     """For each annotator the parts of their time, and how often they were right in each.
 
     Right is who said what is likeliest true of an item by all others on it, so items without
@@ -271,7 +278,7 @@ def trends(
     ]
     share = np.asarray([right[rows].mean() for _, rows in parts])
     low, high = interval(share, np.asarray([float(len(rows)) for _, rows in parts]))
-    found: list[list[Part]] = [[] for _ in range(M)]
+    found: list[list[Period]] = [[] for _ in range(M)]
     for (m, rows), x, least, most in zip(parts, share, low, high, strict=True):
         own = times[order[first[m] : first[m + 1]]]
         found[m].append(
@@ -287,7 +294,7 @@ def trends(
     return found
 
 
-def fell(trend: list[Part]) -> bool:
+def fell(trend: list[Period]) -> bool:
     """Whether somebody is for sure less often right in the last part than in the first."""
     return bool(trend) and trend[-1]["right_high"] < trend[0]["right_low"]
 

@@ -24,7 +24,7 @@ from slencodings.report.pieces import (
 )
 from slencodings.report.sections_at_a_glance import at_a_glance
 from slencodings.report.sections_of_people import annotators
-from slencodings.report.summary import Labels, Summary
+from slencodings.report.summary import LabelShares, Summary
 
 NAMES = {
     "glance": "At a glance",
@@ -122,7 +122,7 @@ def _labels(found: Summary, drawn: set[str]) -> list[Any]:
     ]
 
 
-def _confused(labels: Labels, drawn: set[str], cut: str) -> Any:
+def _confused(labels: LabelShares, drawn: set[str], cut: str) -> Any:
     names, confused = labels["names"], labels["confused"]
     if confused is None:
         return tag(
@@ -155,7 +155,7 @@ def _confused(labels: Labels, drawn: set[str], cut: str) -> Any:
     )
 
 
-def _how_often(labels: Labels, drawn: set[str], cut: str) -> Any:
+def _how_often(labels: LabelShares, drawn: set[str], cut: str) -> Any:
     names, given, leading = labels["names"], labels["given"], labels["leading"]
     total, items = sum(given) or 1, sum(leading) or 1
     shares = [
@@ -170,7 +170,7 @@ def _how_often(labels: Labels, drawn: set[str], cut: str) -> Any:
     )
 
 
-def _triangle(labels: Labels, drawn: set[str]) -> Any:
+def _triangle(labels: LabelShares, drawn: set[str]) -> Any:
     points = labels["points"]
     if points is None:
         return None

@@ -16,7 +16,7 @@ from slencodings.report.pieces import (
     notes,
     square,
 )
-from slencodings.report.summary import People, Person, Summary
+from slencodings.report.summary import ListedPeople, Person, Summary
 
 # Annotators that are named, of those who became worse.
 _NAMED = 10
@@ -85,7 +85,7 @@ def _too_sure(overconfidence: list[float], drawn: set[str]) -> Any:
     )
 
 
-def _who_agrees(people: People, drawn: set[str]) -> Any:
+def _who_agrees(people: ListedPeople, drawn: set[str]) -> Any:
     pairs = people["pairs"]
     busy, cells, key = "", None, None
     if pairs:

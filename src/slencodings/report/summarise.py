@@ -31,7 +31,15 @@ from slencodings.report.labels import (
 )
 from slencodings.report.names import shown
 from slencodings.report.people import describe_people
-from slencodings.report.summary import Compared, Glance, Histogram, Kind, Score, Scored, Summary
+from slencodings.report.summary import (
+    Compared,
+    EncodingScore,
+    Glance,
+    Histogram,
+    Kind,
+    Scored,
+    Summary,
+)
 from slencodings.report.todo import Todo, choose, describe_next, find_todo
 from slencodings.report.without import without_each
 from slencodings.triage.status import CONFLICT, LEAST_PROBABILITY, LEAST_VOTES, Limits
@@ -266,8 +274,8 @@ def compare_encodings(
     }
 
 
-def _encoding_score(row: Row) -> Score:
+def _encoding_score(row: Row) -> EncodingScore:
     numbers = ("votes", "votes_low", "votes_high")
     # JSON has no infinity.
     finite = {k: None if (x := row[k]) is None or not math.isfinite(x) else x for k in numbers}
-    return cast(Score, {"method": row["method"], **finite, "best": row["best"]})
+    return cast(EncodingScore, {"method": row["method"], **finite, "best": row["best"]})

@@ -114,7 +114,7 @@ class OwnConfusion(TypedDict):
     share: list[list[float]]
 
 
-class Part(TypedDict):
+class Period(TypedDict):
     """A part of an annotator's time, and how often they were right in it by what others say."""
 
     begin: str
@@ -151,10 +151,10 @@ class Person(TypedDict):
     items_changed: int
     confusion: OwnConfusion | None
     differs: list[list[Any]]
-    trend: list[Part]
+    trend: list[Period]
 
 
-class Pairs(TypedDict):
+class WhoAgrees(TypedDict):
     """Who agrees with whom, among the busiest."""
 
     annotators: list[str]
@@ -163,14 +163,14 @@ class Pairs(TypedDict):
     shared: list[list[int]]
 
 
-class People(TypedDict):
+class ListedPeople(TypedDict):
     """The annotators that are listed, and why not if there are none."""
 
     why_not: str | None
     listed: str
     source: WeightsFrom
     rows: list[Person]
-    pairs: Pairs | None
+    pairs: WhoAgrees | None
     sources: KindTable | None
     notes: list[str]
 
@@ -220,7 +220,7 @@ class KindTable(TypedDict):
     rows: list[list[str]]
 
 
-class Labels(TypedDict):
+class LabelShares(TypedDict):
     """How often each label was given, leads, and is confused."""
 
     names: list[str]
@@ -232,7 +232,7 @@ class Labels(TypedDict):
     kinds: list[KindTable]
 
 
-class Score(TypedDict):
+class EncodingScore(TypedDict):
     """How well an encoding predicts held-out votes; None for infinite."""
 
     method: str
@@ -250,7 +250,7 @@ class Compared(TypedDict):
     sampled: bool
     scored: int
     folds: int
-    rows: list[Score]
+    rows: list[EncodingScore]
     lessons: list[str]
     notes: list[str]
 
@@ -278,8 +278,8 @@ class Summary(TypedDict):
     title: str
     crowd: Glance
     items: Items
-    annotators: People
-    labels: Labels
+    annotators: ListedPeople
+    labels: LabelShares
     compared: Compared
     next: Next
     made: dict[str, str]

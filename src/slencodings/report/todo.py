@@ -20,7 +20,7 @@ from slencodings.trust import Weighed
 MOST_ITEMS, MOST_VOTES, MOST_EACH = 2_000, 15_000, 30
 
 
-class Chosen(NamedTuple):
+class ListedItems(NamedTuple):
     """The items that are listed, in order, and how many of them were drawn at random."""
 
     items: Codes
@@ -34,7 +34,7 @@ class Chosen(NamedTuple):
 
 def choose(
     a: Annotations, u: Floats, conflict: Floats, seed: int, first: Codes | None = None
-) -> Chosen:
+) -> ListedItems:
     """Which items to list, the most uncertain first.
 
     All if there is room; else those that must be, `first`, a third by uncertainty, a third by
@@ -44,7 +44,7 @@ def choose(
     by_doubt, by_conflict = (np.argsort(-x, kind="stable") for x in (u, conflict))
     n = np.minimum(np.bincount(a.item, minlength=N), MOST_EACH)
     if N <= MOST_ITEMS and n.sum() <= MOST_VOTES:
-        return Chosen(by_doubt, 0)
+        return ListedItems(by_doubt, 0)
     at_random = np.random.default_rng(seed).permutation(N)
     third, room = MOST_ITEMS // 3, MOST_VOTES // 3
     taken, drawn = np.zeros(N, dtype=bool), 0
@@ -58,7 +58,7 @@ def choose(
         free = free[np.cumsum(n[free]) <= cost]
         taken[free] = True
         drawn = len(free)
-    return Chosen(by_doubt[taken[by_doubt]], drawn)
+    return ListedItems(by_doubt[taken[by_doubt]], drawn)
 
 
 # Items that are named as the next to annotate or to decide, and annotators for each.
@@ -95,7 +95,9 @@ def find_todo(annotations: Annotations, weighed: Weighed, limits: Limits) -> Tod
     return Todo(why, few[:_NEXT], split[:_NEXT], limits, plan)
 
 
-def describe_next(annotations: Annotations, weighed: Weighed, todo: Todo, chosen: Chosen) -> Next:
+def describe_next(
+    annotations: Annotations, weighed: Weighed, todo: Todo, chosen: ListedItems
+) -> Next:
     """The items to annotate and to decide, each with its place in the list of items."""
     a, place = annotations, chosen.place
     named = shown(a.annotators.tolist(), NAME_LETTERS)

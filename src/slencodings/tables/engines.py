@@ -22,8 +22,8 @@ from slencodings.tables import databases
 from slencodings.tables.roles import check_names
 
 Frame: TypeAlias = nw.LazyFrame[Any]
-About: TypeAlias = dict[str, Any]
-GiveBack: TypeAlias = Callable[[Frame, About], Any]
+Metadata: TypeAlias = dict[str, Any]
+GiveBack: TypeAlias = Callable[[Frame, Metadata], Any]
 
 # Our names inside the engines. They differ by more than case, which DuckDB and Spark ignore.
 ITEM, ANNOTATOR, LABEL, ROW = "sle_item", "sle_annotator", "sle_label", "sle_row"
@@ -115,13 +115,13 @@ def _is_plain(frame: nw.DataFrame[Any]) -> bool:
     return known and not any(str(dtype) == "object" for dtype in frame.to_native().dtypes)
 
 
-def _as_pandas(result: Frame, about: About) -> Any:
+def _as_pandas(result: Frame, about: Metadata) -> Any:
     native = _sorted(result).collect("pandas").to_native()
     native.attrs["slencodings"] = about
     return native
 
 
-def _as_pyarrow(result: Frame, about: About) -> Any:
+def _as_pyarrow(result: Frame, about: Metadata) -> Any:
     native = _sorted(result).collect("pyarrow").to_native()
     metadata = {b"slencodings": json.dumps(about, default=str).encode()}
     return native.replace_schema_metadata((native.schema.metadata or {}) | metadata)

@@ -29,9 +29,9 @@ from slencodings.opinion import USUAL_WEIGHT
 from slencodings.tables import learned, long, sums
 from slencodings.tables.checks import Problem, refuse_problems
 from slencodings.tables.columns import Number, identifier, number
-from slencodings.tables.engines import ITEM, LABEL, About, Frame, open_table
+from slencodings.tables.engines import ITEM, LABEL, Frame, Metadata, open_table
 from slencodings.tables.rows import Reading, Rows, read_rows
-from slencodings.tables.sums import CERTAIN, COUNT, Plan
+from slencodings.tables.sums import CERTAIN, COUNT, FusePlan
 from slencodings.tables.weights import LIKELIHOOD, WORTH
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _no_amount(name: str, column: str) -> Problem:
     )
 
 
-def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, About]:
+def fuse_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, Metadata]:
     """The fused opinions of rows, still lazy, and a description of how they were made."""
     form = fusing.form or "wide"
     _check_form(rows, fusing.operator, form)
@@ -292,7 +292,7 @@ def add_rows(rows: Rows, fusing: Fusing) -> tuple[Frame, float]:
     return room.evidence(rows, plan), plan.smoothing
 
 
-def _plan(rows: Rows, fusing: Fusing) -> Plan:
+def _plan(rows: Rows, fusing: Fusing) -> FusePlan:
     """What is to be done, or an error if that makes no sense."""
     operator, base_rate, smoothing = fusing.operator, fusing.base_rate, fusing.smoothing
     check_word("reading", fusing.reading, CrowdReading)
@@ -318,7 +318,7 @@ def _plan(rows: Rows, fusing: Fusing) -> Plan:
             "the constraint operator has no answer where certain annotations conflict; "
             "smoothing=0 came. Pass a smoothing such as 0.01."
         )
-    return Plan(
+    return FusePlan(
         operator,
         smoothing,
         weight,
@@ -367,7 +367,7 @@ def _check_learned(fusing: Fusing, rows: Rows) -> None:
         )
 
 
-def describe(crowd: Crowd) -> About:
+def describe(crowd: Crowd) -> Metadata:
     """What was learned, in short."""
     return {
         "annotators": len(crowd.annotators),

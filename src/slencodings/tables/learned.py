@@ -43,7 +43,7 @@ from slencodings.tables.sums import (
     CERTAIN,
     COUNT,
     TOTAL,
-    Plan,
+    FusePlan,
     belief,
     sum_by_item,
     wide_names,
@@ -66,13 +66,13 @@ if TYPE_CHECKING:
     from slencodings.trust.truth import TruthModel
 
 
-def wide(rows: Rows, plan: Plan) -> Frame:
+def wide(rows: Rows, plan: FusePlan) -> Frame:
     """A row per item: one group-by, with two sums per label."""
     names = wide_names(rows.item, plan)
     return wide_values(_beliefs(rows, plan), rows.item, plan, names)
 
 
-def long(rows: Rows, plan: Plan) -> Frame:
+def long(rows: Rows, plan: FusePlan) -> Frame:
     """A row per item and label; an item that nobody labelled keeps one row.
 
     What is true may be any label, so that all count as named.
@@ -89,7 +89,7 @@ def long(rows: Rows, plan: Plan) -> Frame:
     return long_values(frame, rows.item, plan)
 
 
-def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
+def pseudo_counts(rows: Rows, plan: FusePlan) -> Frame:
     """The additive long form: what votes add up to, and what they tell about the truth.
 
     Two such tables of different annotations are merged by adding them up.
@@ -104,7 +104,7 @@ def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
     )
 
 
-def evidence(rows: Rows, plan: Plan) -> Frame:
+def evidence(rows: Rows, plan: FusePlan) -> Frame:
     """WORTH, COUNT and LIKELIHOOD by item and label, as `long.evidence` has the first two.
 
     LIKELIHOOD is that of all annotations of the item if the label is true, so every label of an
@@ -128,7 +128,7 @@ def evidence(rows: Rows, plan: Plan) -> Frame:
     return only_named(frame)
 
 
-def _crowd(plan: Plan) -> Crowd:
+def _crowd(plan: FusePlan) -> Crowd:
     assert plan.crowd is not None, "there is a crowd wherever its answers are wanted"
     return plan.crowd
 
@@ -142,7 +142,7 @@ def _spoken(rows: Rows) -> tuple[Frame, nw.Expr]:
     return frame, share * nw.col(SHARE) if rows.averaged else share
 
 
-def _sums(rows: Rows, plan: Plan) -> Frame:
+def _sums(rows: Rows, plan: FusePlan) -> Frame:
     """What rows bring to each label and tell about its truth, and COUNT, added up by item."""
     crowd, labels = _crowd(plan), plan.labels
     K = range(len(labels))
@@ -170,7 +170,7 @@ def _sums(rows: Rows, plan: Plan) -> Frame:
     return frame.with_columns(nw.lit(0.0).alias(likelihood(0)))
 
 
-def _beliefs(rows: Rows, plan: Plan) -> Frame:
+def _beliefs(rows: Rows, plan: FusePlan) -> Frame:
     """Beliefs of each label and UNCERTAINTY by item; with a model of truth also COUNT."""
     crowd, K = _crowd(plan), range(len(plan.labels))
     E = [nw.col(worth(k)) for k in K]
@@ -235,7 +235,7 @@ def _true(frame: Frame, crowd: Crowd) -> Frame:
     )
 
 
-def _sure_of_named(frame: Frame, plan: Plan) -> Frame:
+def _sure_of_named(frame: Frame, plan: FusePlan) -> Frame:
     """Beliefs in what is true where votes are all that is known of it, by item and label.
 
     They leave out no label where all are named: then what they have in common is uncertainty.

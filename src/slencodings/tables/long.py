@@ -31,7 +31,7 @@ from slencodings.tables.sums import (
     COUNT,
     TOTAL,
     UNIT,
-    Plan,
+    FusePlan,
     added_up,
     belief,
     belief_of,
@@ -48,12 +48,12 @@ from slencodings.tables.weights import WORTH
 MOST_STACKED = 10
 
 
-def long(rows: Rows, plan: Plan) -> Frame:
+def long(rows: Rows, plan: FusePlan) -> Frame:
     """A row per item and label that was named; an item that nobody labelled keeps one row."""
     return long_values(long_beliefs(rows, plan), rows.item, plan)
 
 
-def long_beliefs(rows: Rows, plan: Plan) -> Frame:
+def long_beliefs(rows: Rows, plan: FusePlan) -> Frame:
     """BELIEF and UNCERTAINTY by item and label that was named."""
     if rows.frame.implementation.is_duckdb() and len(plan.labels) <= MOST_STACKED:
         return _stacked_beliefs(rows, plan)
@@ -68,7 +68,7 @@ def long_beliefs(rows: Rows, plan: Plan) -> Frame:
     return frame.with_columns(b.alias(BELIEF))
 
 
-def _stacked_beliefs(rows: Rows, plan: Plan) -> Frame:
+def _stacked_beliefs(rows: Rows, plan: FusePlan) -> Frame:
     """The same by one group-by of items, whose few labels are then laid out below each other."""
     frame, labels = wide_beliefs(rows, plan), plan.labels
     E, C = wide_columns(plan)
@@ -91,7 +91,7 @@ def _stacked_beliefs(rows: Rows, plan: Plan) -> Frame:
     return frame.with_columns(nw.when(~nw.col("sle_none")).then(nw.col(LABEL)).alias(LABEL))
 
 
-def _long_sums(rows: Rows, plan: Plan) -> Frame:
+def _long_sums(rows: Rows, plan: FusePlan) -> Frame:
     """What rows bring, added up by item and label; LABEL is null for rows that say nothing."""
     frame, share = stacked_by_label(rows, with_worth(rows, plan))
     brings = {name: (share * nw.col(name)).fill_null(0.0) for name in plan.added}
@@ -103,14 +103,14 @@ def _long_sums(rows: Rows, plan: Plan) -> Frame:
     return frame.group_by(ITEM, LABEL).agg(*(nw.col(name).sum() for name in plan.added))
 
 
-def long_values(frame: Frame, item: str, plan: Plan) -> Frame:
+def long_values(frame: Frame, item: str, plan: FusePlan) -> Frame:
     """The values that are wanted, from BELIEF and UNCERTAINTY by item and label."""
     frame, a = base_rates(frame, plan)
     values = (value_of(kind, nw.col(BELIEF), a, plan).alias(kind) for kind in plan.values)
     return frame.select(nw.col(ITEM).alias(item), nw.col(LABEL).alias("label"), *values)
 
 
-def base_rates(frame: Frame, plan: Plan) -> tuple[Frame, nw.Expr]:
+def base_rates(frame: Frame, plan: FusePlan) -> tuple[Frame, nw.Expr]:
     """The base rate of the LABEL of each row."""
     if len(set(plan.base_rate)) == 1:
         return frame, nw.lit(plan.base_rate[0])
@@ -118,7 +118,7 @@ def base_rates(frame: Frame, plan: Plan) -> tuple[Frame, nw.Expr]:
     return look_up(frame, LABEL, rates, "sle_a"), nw.col("sle_a")
 
 
-def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
+def pseudo_counts(rows: Rows, plan: FusePlan) -> Frame:
     """The additive long form: pseudo-counts by item and label, and the count of certain rows.
 
     Two such tables of different annotations are merged by adding them up.
@@ -132,7 +132,7 @@ def pseudo_counts(rows: Rows, plan: Plan) -> Frame:
     )
 
 
-def evidence(rows: Rows, plan: Plan) -> Frame:
+def evidence(rows: Rows, plan: FusePlan) -> Frame:
     """WORTH, CERTAIN and COUNT by item and label: all that rows say to the cumulative operator.
 
     COUNT is of annotations; soft ones share theirs among labels. It keeps labels whose annotations

@@ -59,7 +59,7 @@ TOTAL, CERTAIN_TOTAL = "sle_total", "sle_certain_total"
 COUNT, BELIEF = "sle_count", "sle_b"
 
 
-class Plan(NamedTuple):
+class FusePlan(NamedTuple):
     """How opinions are made of rows, and which of their values are wanted.
 
     `labels` are those of the opinions, which a crowd may know more of than the rows have. Of a
@@ -94,14 +94,14 @@ class Plan(NamedTuple):
         return self.truth or through_truth or self.crowd.votes_say_more
 
 
-def wide(rows: Rows, plan: Plan) -> Frame:
+def wide(rows: Rows, plan: FusePlan) -> Frame:
     """A row per item: one group-by, with a sum per label."""
     names = wide_names(rows.item, plan)
     a = _fused_priors(rows, plan) if rows.priors else None
     return wide_values(wide_beliefs(rows, plan), rows.item, plan, names, a)
 
 
-def wide_beliefs(rows: Rows, plan: Plan) -> Frame:
+def wide_beliefs(rows: Rows, plan: FusePlan) -> Frame:
     """Beliefs of each label and UNCERTAINTY by item, and the sums that they are made of."""
     K = range(len(plan.labels))
     frame = _wide_sums(rows, plan)
@@ -117,7 +117,7 @@ def wide_beliefs(rows: Rows, plan: Plan) -> Frame:
     )
 
 
-def wide_columns(plan: Plan) -> tuple[list[nw.Expr], list[nw.Expr]]:
+def wide_columns(plan: FusePlan) -> tuple[list[nw.Expr], list[nw.Expr]]:
     """What rows bring to each label, and what is certain of that if it may be."""
     K = range(len(plan.labels))
     return [nw.col(worth(k)) for k in K], [nw.col(certain(k)) for k in K if plan.certain]
@@ -126,7 +126,7 @@ def wide_columns(plan: Plan) -> tuple[list[nw.Expr], list[nw.Expr]]:
 def wide_values(
     frame: Frame,
     item: str,
-    plan: Plan,
+    plan: FusePlan,
     names: list[tuple[str, int, str]],
     base_rate: list[nw.Expr] | None = None,
 ) -> Frame:
@@ -151,7 +151,7 @@ def certain(k: int) -> str:
     return f"sle_c{k}"
 
 
-def _wide_sums(rows: Rows, plan: Plan) -> Frame:
+def _wide_sums(rows: Rows, plan: FusePlan) -> Frame:
     """What rows bring to each label, added up by item."""
     K = range(len(plan.labels))
     at = {label: k for k, label in enumerate(rows.labels)}
@@ -170,7 +170,7 @@ def sum_by_item(frame: Frame, sums: Mapping[str, nw.Expr]) -> Frame:
     return frame.group_by(ITEM).agg(*(nw.col(name).sum() for name in sums))
 
 
-def with_worth(rows: Rows, plan: Plan) -> Frame:
+def with_worth(rows: Rows, plan: FusePlan) -> Frame:
     """Give every row its WORTH, CERTAIN if it may be, and UNIT if the operator is a mean."""
     if rows.summed:
         return rows.frame
@@ -206,7 +206,7 @@ def with_worth(rows: Rows, plan: Plan) -> Frame:
     return frame.select(*kept, *plan.added)
 
 
-def _averaged(frame: Frame, plan: Plan) -> Frame:
+def _averaged(frame: Frame, plan: FusePlan) -> Frame:
     """What rows bring where the n answers of one annotator are averaged: one n-th of it each.
 
     Of certain answers the limit is that they alone count, all alike.
@@ -228,7 +228,7 @@ def _of_label(rows: Rows, k: int | None, column: str) -> nw.Expr:
     return nw.when(nw.col(LABEL) == rows.labels[k]).then(nw.col(column)).otherwise(0.0)
 
 
-def added_up(plan: Plan, worth: nw.Expr) -> nw.Expr:
+def added_up(plan: FusePlan, worth: nw.Expr) -> nw.Expr:
     """What is added up of a label's worth: Dempster's rule multiplies, so it adds logarithms."""
     return (1 + worth).log() if plan.operator == "constraint" else worth
 
@@ -239,19 +239,19 @@ def taken_back(frame: Frame, E: list[nw.Expr]) -> Frame:
     return frame.with_columns(*((e - nw.col(TOTAL)).exp() - unit for e in E), unit.alias(UNIT))
 
 
-def _scale(plan: Plan) -> tuple[nw.Expr, nw.Expr]:
+def _scale(plan: FusePlan) -> tuple[nw.Expr, nw.Expr]:
     unit = nw.lit(1.0) if plan.operator == "cumulative" else nw.col(UNIT)
     return unit, unit + nw.col(TOTAL)
 
 
-def uncertainty_of(plan: Plan) -> nw.Expr:
+def uncertainty_of(plan: FusePlan) -> nw.Expr:
     """unit / (unit + sum E): 0 where a row is certain, 1 where no row brings anything."""
     unit, scale = _scale(plan)
     u = nw.when(scale > 0).then(unit / scale).otherwise(1.0) if plan.mean else unit / scale
     return nw.when(nw.col(CERTAIN_TOTAL) > 0).then(0.0).otherwise(u) if plan.certain else u
 
 
-def belief_of(plan: Plan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
+def belief_of(plan: FusePlan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
     """E / (unit + sum E), or the share C / sum C of what is certain, where anything is."""
     _, scale = _scale(plan)
     b = nw.when(scale > 0).then(E / scale).otherwise(0.0) if plan.mean else E / scale
@@ -261,7 +261,7 @@ def belief_of(plan: Plan, E: nw.Expr, C: nw.Expr | None) -> nw.Expr:
     return nw.when(total > 0).then(C / total).otherwise(b)
 
 
-def value_of(kind: str, b: nw.Expr, a: nw.Expr, plan: Plan) -> nw.Expr:
+def value_of(kind: str, b: nw.Expr, a: nw.Expr, plan: FusePlan) -> nw.Expr:
     """A value of an opinion by its name, from belief b, UNCERTAINTY and base rate a."""
     u, W = nw.col(UNCERTAINTY), plan.prior_weight
     evidence = W * b / u
@@ -278,7 +278,7 @@ def value_of(kind: str, b: nw.Expr, a: nw.Expr, plan: Plan) -> nw.Expr:
     }[kind]
 
 
-def wide_names(item: str, plan: Plan) -> list[tuple[str, int, str]]:
+def wide_names(item: str, plan: FusePlan) -> list[tuple[str, int, str]]:
     """The columns of the wide form: (value, place of the label, name)."""
     labels = plan.labels
     if len(labels) > MOST_COLUMNS:
@@ -301,7 +301,7 @@ def wide_names(item: str, plan: Plan) -> list[tuple[str, int, str]]:
     return names
 
 
-def _prior_sums(rows: Rows, plan: Plan) -> dict[str, nw.Expr]:
+def _prior_sums(rows: Rows, plan: FusePlan) -> dict[str, nw.Expr]:
     """Base rates by row, added up by worth, by certainty, and plainly."""
     answered = ~nw.col(rows.answer).is_null()
     weights = {"w": nw.when(answered).then(nw.col(WORTH)).otherwise(0.0), "n": nw.lit(1.0)}
@@ -311,7 +311,7 @@ def _prior_sums(rows: Rows, plan: Plan) -> dict[str, nw.Expr]:
     return {f"sle_a_{w}{k}": x * nw.col(prior(k)) for w, x in weights.items() for k in K}
 
 
-def _fused_priors(rows: Rows, plan: Plan) -> list[nw.Expr]:
+def _fused_priors(rows: Rows, plan: FusePlan) -> list[nw.Expr]:
     """Base rates weighed as the beliefs are; plainly averaged where nothing is believed."""
     K = range(len(rows.labels))
 

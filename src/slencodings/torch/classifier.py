@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
 from slencodings.annotations import Annotations
-from slencodings.choices import Objective, Schedule
+from slencodings.choices import Schedule, TrainingObjective
 from slencodings.opinion import Floats, Opinion
 from slencodings.progress import notes
 from slencodings.torch import saving
@@ -25,7 +25,7 @@ from slencodings.torch.losses import LEARNED
 from slencodings.torch.network import Network, build, load_weights, losses_of
 from slencodings.torch.rounds import Rounds, learn_in_rounds
 from slencodings.torch.targets import Target, in_order, read_target
-from slencodings.torch.training import Checkpoint, Plan, check_plan, train
+from slencodings.torch.training import Checkpoint, TrainingPlan, check_plan, train
 
 # PyTorch's random numbers, whose functions it gives no types.
 _random: Any = torch.random
@@ -96,7 +96,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         encoder: nn.Module | None = None,
         *,
         hidden: Sequence[int] = (64,),
-        objective: Objective = "reverse_kl",
+        objective: TrainingObjective = "reverse_kl",
         labels: Sequence[Any] | None = None,
         reliability: Any = None,
         smoothing: float = 0.01,
@@ -118,7 +118,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         """Keep the parameters; see the class."""
         self.encoder = encoder
         self.hidden = hidden
-        self.objective: Objective = objective
+        self.objective: TrainingObjective = objective
         self.labels = labels
         self.reliability = reliability
         self.smoothing = smoothing
@@ -152,7 +152,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         """
         if y is None:
             raise ValueError("SLEClassifier requires y to be passed, but the target y is None.")
-        plan = Plan(**{name: getattr(self, name) for name in Plan._fields})
+        plan = TrainingPlan(**{name: getattr(self, name) for name in TrainingPlan._fields})
         check_plan(plan, self.objective)
         x = self._inputs(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -183,7 +183,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _train(
-        self, x: Tensor, target: Target, plan: Plan, seed: int
+        self, x: Tensor, target: Target, plan: TrainingPlan, seed: int
     ) -> tuple[Network, list[dict[str, float]]]:
         """A network that has learned the target of rows x, from a checkpoint on if there is one."""
         values = tuple(torch.tensor(v) for v in target.values)
@@ -271,7 +271,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
         `y` is of any kind that `fit` takes; of annotations it is the label said most often.
         """
         p = self.predict_proba(X)
-        kind: Objective = "votes" if self.objective == "votes" else "cross_entropy"
+        kind: TrainingObjective = "votes" if self.objective == "votes" else "cross_entropy"
         target = read_target(y, n_rows=len(p), objective=kind, labels=self.classes_, items=items)
         right = p[target.rows].argmax(axis=1) == target.values[0].argmax(axis=1)
         weight = None if sample_weight is None else np.asarray(sample_weight)[target.rows]
@@ -280,7 +280,7 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write the trained model to one file, without pickle: safetensors with JSON inside."""
         check_is_fitted(self, "network_")
-        about = saving.Model(
+        about = saving.StoredModel(
             labels=saving.labels_to_json(self.classes_),
             parameters=self._stored_parameters(),
             fitted={name: getattr(self, name) for name in _FITTED if hasattr(self, name)},
@@ -292,9 +292,9 @@ class SLEClassifier(ClassifierMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | Path, *, encoder: nn.Module | None = None) -> SLEClassifier:
         """Read what `save` wrote; a model with an encoder of its own needs one like it again."""
-        about: saving.Model
+        about: saving.StoredModel
         tensors, about = saving.read(path, "classifier")
-        if not saving.says(about, saving.Model):
+        if not saving.says(about, saving.StoredModel):
             raise ValueError(f"{str(path)!r} is damaged: it does not say what model it holds.")
         if about["plain"] != (encoder is None):
             raise ValueError(

@@ -11,13 +11,13 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from slencodings.choices import Direction, Objective, Reduction, check_word
+from slencodings.choices import Direction, Reduction, TrainingObjective, check_word
 from slencodings.divergence import kl_and_gradients
 from slencodings.opinion import Opinion
 
 Values: TypeAlias = tuple[Tensor, ...]
 # What is learned of each row: an opinion, label shares, votes, or a gold label and label shares.
-LEARNED: dict[Objective, Literal["opinion", "shares", "votes", "gold and shares"]] = {
+LEARNED: dict[TrainingObjective, Literal["opinion", "shares", "votes", "gold and shares"]] = {
     "reverse_kl": "opinion",
     "forward_kl": "opinion",
     "cross_entropy": "shares",
@@ -230,7 +230,7 @@ def vote_loss(
 
 
 def loss_of(
-    objective: Objective,
+    objective: TrainingObjective,
     predicted: Any,
     values: Values,
     *,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from slencodings.choices import Objective
+from slencodings.choices import TrainingObjective
 from slencodings.opinion import Floats, Opinion
 from slencodings.torch.head import OpinionHead, start_at
 from slencodings.torch.losses import LEARNED, Values, loss_of
@@ -47,7 +47,7 @@ def build(
     x: Tensor,
     hidden: Sequence[int],
     base_rate: Floats,
-    objective: Objective,
+    objective: TrainingObjective,
     target: Opinion | None = None,
 ) -> Network:
     """A network for inputs like the first row of `x`; the encoder given stays as it is.
@@ -79,7 +79,7 @@ def build(
 
 
 def losses_of(
-    objective: Objective, prior_weight: float | None, normalize: bool
+    objective: TrainingObjective, prior_weight: float | None, normalize: bool
 ) -> tuple[Loss, Loss]:
     """What to learn from at first, and then: of what the network says, and a target's values.
 

@@ -26,7 +26,7 @@ class Labels(TypedDict):
     dtype: str
 
 
-class Model(TypedDict):
+class StoredModel(TypedDict):
     """What a stored model says of itself: labels, parameters, what was fitted, if it is plain."""
 
     labels: Labels

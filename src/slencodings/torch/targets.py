@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from slencodings.aggregate import sle
 from slencodings.annotations import Annotations, some
-from slencodings.choices import Objective
+from slencodings.choices import TrainingObjective
 from slencodings.opinion import Codes, Floats, Opinion, as_floats, check, encode, smooth
 from slencodings.tables.arrays import dense
 from slencodings.torch.losses import LEARNED
@@ -54,7 +54,7 @@ def read_target(
     y: Any,
     *,
     n_rows: int,
-    objective: Objective,
+    objective: TrainingObjective,
     labels: Any = None,
     reliability: Any = None,
     smoothing: float = 0.01,
@@ -121,7 +121,9 @@ def in_order(y: Any, n_rows: int, labels: Any, items: Any) -> Annotations:
     return a.of_items(at)
 
 
-def _read(y: Any, objective: Objective, labels: Any, reliability: Any, smoothing: float) -> _Given:
+def _read(
+    y: Any, objective: TrainingObjective, labels: Any, reliability: Any, smoothing: float
+) -> _Given:
     if isinstance(y, Annotations):
         return _annotated(_relabelled(y, labels), objective, reliability, smoothing)
     if reliability is not None:
@@ -152,7 +154,7 @@ def _read(y: Any, objective: Objective, labels: Any, reliability: Any, smoothing
 
 
 def _annotated(
-    annotations: Annotations, objective: Objective, reliability: Any, smoothing: float
+    annotations: Annotations, objective: TrainingObjective, reliability: Any, smoothing: float
 ) -> _Given:
     votes, opinion = annotations.sums(), None
     opinionated = LEARNED[objective] == "opinion"
@@ -174,7 +176,7 @@ def _annotated(
     return _Given(annotations.labels, opinion, votes, annotations.items)
 
 
-def _believed(opinion: Opinion, labels: Any, items: Any, objective: Objective) -> _Given:
+def _believed(opinion: Opinion, labels: Any, items: Any, objective: TrainingObjective) -> _Given:
     learned = LEARNED[objective]
     if learned == "votes":
         raise ValueError(
@@ -194,7 +196,7 @@ def _believed(opinion: Opinion, labels: Any, items: Any, objective: Objective) -
     return _Given(names, opinion, opinion.probability, items)
 
 
-def _shared(y: NDArray[Any], labels: Any, objective: Objective, smoothing: float) -> _Given:
+def _shared(y: NDArray[Any], labels: Any, objective: TrainingObjective, smoothing: float) -> _Given:
     """Rows of probabilities; of votes, where those are asked for."""
     if y.dtype.kind not in "biuf":
         raise ValueError(
@@ -215,7 +217,7 @@ def _shared(y: NDArray[Any], labels: Any, objective: Objective, smoothing: float
     return _Given(names, _smoothed(y, objective, smoothing), y)
 
 
-def _smoothed(y: Floats, objective: Objective, smoothing: float) -> Opinion | None:
+def _smoothed(y: Floats, objective: TrainingObjective, smoothing: float) -> Opinion | None:
     if LEARNED[objective] != "opinion":
         return None
     if not 0 < smoothing < 1:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from slencodings.choices import Objective, Schedule, check_word
+from slencodings.choices import Schedule, TrainingObjective, check_word
 from slencodings.torch.network import Loss, Network, load_weights
 
 # The share of the learning rate that is left when a share of training is done.
@@ -27,7 +27,7 @@ _HELD_OUT, _ENOUGH = (0.1, 0.3), 100
 _ENOUGH_VOTES = 200
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """How to train; the meaning of each is told by `SLEClassifier`."""
 
     max_epochs: int
@@ -57,7 +57,7 @@ class Checkpoint(NamedTuple):
     random: Tensor
 
 
-def check_plan(plan: Plan, objective: Objective) -> None:
+def check_plan(plan: TrainingPlan, objective: TrainingObjective) -> None:
     """Say what is wrong with a plan, if something is."""
     for name, words, fine in (
         ("max_epochs", "at least 1", plan.max_epochs >= 1),
@@ -70,7 +70,7 @@ def check_plan(plan: Plan, objective: Objective) -> None:
         if not fine:
             raise ValueError(f"`{name}` must be {words}; {getattr(plan, name)!r} came.")
     check_word("schedule", plan.schedule, Schedule)
-    check_word("objective", objective, Objective)
+    check_word("objective", objective, TrainingObjective)
 
 
 def train(
@@ -78,7 +78,7 @@ def train(
     losses: tuple[Loss, Loss],
     X: Tensor,
     values: tuple[Tensor, ...],
-    plan: Plan,
+    plan: TrainingPlan,
     *,
     votes: Tensor | None,
     start: Checkpoint | None,
@@ -163,7 +163,7 @@ def _vote_loss_of(
     return vote_loss
 
 
-def _split(n: int, plan: Plan, votes: Tensor | None) -> Sequence[Tensor]:
+def _split(n: int, plan: TrainingPlan, votes: Tensor | None) -> Sequence[Tensor]:
     """Draw the rows to hold out, and the others."""
     share = plan.validation
     if share is None:
@@ -184,7 +184,7 @@ def _learn(
     mean_loss: Callable[[Tensor], Tensor],
     optimizer: torch.optim.Optimizer,
     rows: Tensor,
-    plan: Plan,
+    plan: TrainingPlan,
     epoch: int,
 ) -> float:
     """Go through the rows once, and give their mean loss on the way."""
@@ -203,13 +203,13 @@ def _learn(
 
 @torch.no_grad()
 def _evaluate(
-    network: nn.Module, mean_loss: Callable[[Tensor], Tensor], rows: Tensor, plan: Plan
+    network: nn.Module, mean_loss: Callable[[Tensor], Tensor], rows: Tensor, plan: TrainingPlan
 ) -> float:
     network.eval()
     return sum(mean_loss(batch).item() * len(batch) for batch in _batches(rows, plan)) / len(rows)
 
 
-def _batches(rows: Tensor, plan: Plan) -> Sequence[Tensor]:
+def _batches(rows: Tensor, plan: TrainingPlan) -> Sequence[Tensor]:
     """Parts of nearly the same size: a last part of one row would have no batch statistics."""
     return rows.tensor_split(math.ceil(len(rows) / plan.batch_size))
 

@@ -127,7 +127,7 @@ def _folds(votes: Votes, rng: np.random.Generator) -> list[tuple[Votes, Votes]]:
     return [(train, test) for train, test in pairs if len(train.item) and len(test.item)]
 
 
-class Chosen(NamedTuple):
+class ChosenParts(NamedTuple):
     """The ridges and parts under which held-out items are predicted best, and how well.
 
     `fits` are those to each of the folds, from which others start.
@@ -145,14 +145,14 @@ def _choose(
     ridge: Ridge | None = None,
     on_step: Callable[[int], None] = lambda rows: None,
     tol: float = _ROUGHLY,
-) -> Chosen:
+) -> ChosenParts:
     """Choose what predicts held-out items best: what votes are read as, then the ridges.
 
     `pairs` are `_folds`: what is predicted, with what the others taught.
     """
     both = [tuple(map(Objective.of, pair)) for pair in pairs]
 
-    def held_out(tried: Chosen) -> Chosen:
+    def held_out(tried: ChosenParts) -> ChosenParts:
         """The same with what it is to predict by, from the fits of what it was made of."""
         fits, losses = list[Learned](), list[Floats]()
         for (train, test), start in zip(both, tried.fits or [None] * len(both), strict=True):
@@ -161,7 +161,7 @@ def _choose(
             losses.append(test.losses(at)[test.votes.scored > 0])
         return tried._replace(loss=float(np.mean(np.concatenate(losses))), fits=tuple(fits))
 
-    best = Chosen(ridge or Ridge(), parts, math.nan)
+    best = ChosenParts(ridge or Ridge(), parts, math.nan)
     if not pairs:
         return best
     best = held_out(best)

@@ -14,7 +14,7 @@ import numpy as np
 
 from slencodings.annotations import sums_by
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.running_sums import Groups
+from slencodings.trust.running_sums import OrderedGroups
 from slencodings.trust.worth import Learned, Ridge, Votes
 
 
@@ -55,8 +55,8 @@ class Objective:
     """
 
     votes: Votes
-    items: Groups
-    cells: Groups
+    items: OrderedGroups
+    cells: OrderedGroups
     prior: Floats
     say: Floats
     counted: Floats
@@ -73,11 +73,11 @@ class Objective:
         if not (np.array_equal(v.vote, np.arange(R)) and np.all(v.share == 1)):
             y = np.zeros((K, R))
             y[v.label, v.vote] = v.share
-        items, row = Groups.of(v.item), v.label * (R + 1)
+        items, row = OrderedGroups.of(v.item), v.label * (R + 1)
         return cls(
             votes=v,
             items=items,
-            cells=Groups.of(v.item[v.vote] * K + v.label),
+            cells=OrderedGroups.of(v.item[v.vote] * K + v.label),
             prior=v.base_rate[v.label],
             say=np.stack([v.all_say, v.earlier_say]),
             counted=v.share * v.scored[v.vote],

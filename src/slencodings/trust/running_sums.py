@@ -9,7 +9,7 @@ import numpy as np
 from slencodings.opinion import Codes, Floats
 
 
-class Groups(NamedTuple):
+class OrderedGroups(NamedTuple):
     """Elements in groups that have an order: each can add up the others, those before and after.
 
     Values are (B,), or (..., B) for several of each element.
@@ -27,7 +27,7 @@ class Groups(NamedTuple):
     end: Codes
 
     @classmethod
-    def of(cls, group: Codes) -> Groups:
+    def of(cls, group: Codes) -> OrderedGroups:
         """Elements that come in the order of time, whatever the order of their groups."""
         B = len(group)
         sorted_already = bool(np.all(group[1:] >= group[:-1]))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slencodings.aggregate import em, shrunk_dawid_skene
 from slencodings.annotations import Annotations
 from slencodings.opinion import Codes, Floats
-from slencodings.trust.running_sums import Groups
+from slencodings.trust.running_sums import OrderedGroups
 from slencodings.trust.worth import ENOUGH, Votes
 
 # How strongly confusions are shrunk to the crowd's, in annotations of each true label, and how
@@ -119,12 +119,12 @@ def learn_truth(
         held_out = held_out if few.all() else None
     model = fit_model(annotations, shrinking, correlation)
     held_out = held_out or _HeldOutVotes.learn(p, fold, shrinking)
-    return model, held_out.truth(held_out.leave_one_out(Groups.of(p.item)), correlation)
+    return model, held_out.truth(held_out.leave_one_out(OrderedGroups.of(p.item)), correlation)
 
 
 def _choose(a: Annotations, fold: Codes) -> tuple[Shrinking, float, _HeldOutVotes]:
     """What predicts votes best: how confusions are shrunk, how errors correlate; and the votes."""
-    items, tried = Groups.of(a.item), dict[Shrinking, _HeldOutVotes]()
+    items, tried = OrderedGroups.of(a.item), dict[Shrinking, _HeldOutVotes]()
     orders = (False, True) if a.ordered else (False,)
     shrinkings = [Shrinking(s, along_order) for along_order in orders for s in STRENGTHS]
     best = (np.inf, shrinkings[0], _CORRELATIONS[0])
@@ -162,7 +162,7 @@ class _HeldOutVotes(NamedTuple):
             votes.log_prior[test] = em.safe_log(taught.prior)
         return votes
 
-    def leave_one_out(self, items: Groups) -> _LeaveOneOut:
+    def leave_one_out(self, items: OrderedGroups) -> _LeaveOneOut:
         """What is said of the item of each vote, but for that vote."""
         every, earlier = (np.empty(self.log_likelihood.shape) for _ in range(2))
         for k, column in enumerate(self.log_likelihood.T):

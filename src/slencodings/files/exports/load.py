@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, get_args
 from slencodings.choices import Tool
 from slencodings.files.beside import tells_about_others
 from slencodings.files.exports.answers import Reader
-from slencodings.files.exports.record import Json, Keyed, Object, Part, Record, shown
+from slencodings.files.exports.record import ExportFile, Json, Keyed, Object, Record, shown
 from slencodings.files.readable import check_unpacked, unpacked
 
 if TYPE_CHECKING:
@@ -114,22 +114,22 @@ def _marked(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(tool for tool, yes in bears.items() if yes)
 
 
-def parts(path: Path) -> list[Part]:
+def parts(path: Path) -> list[ExportFile]:
     """The files of an export: one, those in a zip file, or those in a folder."""
     if path.is_dir():
         files = [p for p in sorted(path.rglob("*")) if p.suffix in ENDINGS]
         files = [p for p in files if not tells_about_others(p.name)]
-        found = [Part(p.name, p.parent.name, partial(unpacked, p), p) for p in files]
+        found = [ExportFile(p.name, p.parent.name, partial(unpacked, p), p) for p in files]
     elif not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
     elif (members := _members(path)) is not None:
         inside = {name: Path(name) for name in members if Path(name).suffix in ENDINGS}
         found = [
-            Part(p.name, p.parent.name or path.stem, partial(_member, path, name))
+            ExportFile(p.name, p.parent.name or path.stem, partial(_member, path, name))
             for name, p in inside.items()
         ]
     else:
-        return [Part(path.name, "", partial(unpacked, path), path)]
+        return [ExportFile(path.name, "", partial(unpacked, path), path)]
     if not found:
         raise ValueError(f"{path.name} must hold files of JSON, JSONL or CSV; none is in it.")
     # Potato keeps the same answers in several files of each annotator's folder.
@@ -158,7 +158,7 @@ def _member(path: Path, name: str) -> IO[bytes]:
         return archive.open(name)
 
 
-def records(part: Part, who: str, largest: int = LARGEST) -> Iterator[Record]:
+def records(part: ExportFile, who: str, largest: int = LARGEST) -> Iterator[Record]:
     """The records of one file, read as they are needed; `who` names the file in messages."""
     with _plain_errors(who, part.name, packed=part.path is None):
         with part.open() as file:
@@ -204,7 +204,7 @@ def _damaged(who: str, error: Exception) -> ValueError:
     return ValueError(f"{who} is packed and damaged: {error}. Copy it again.")
 
 
-def _text_records(part: Part, who: str, largest: int) -> Iterator[Keyed]:
+def _text_records(part: ExportFile, who: str, largest: int) -> Iterator[Keyed]:
     with part.open() as file:
         head = file.read(4096)
     wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")

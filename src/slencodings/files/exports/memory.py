@@ -9,12 +9,12 @@ from typing import Any, TypeGuard
 import narwhals as nw
 import numpy as np
 
-from slencodings.files.exports.record import Json, Keyed, Object, Part, Record
+from slencodings.files.exports.record import ExportFile, Json, Keyed, Object, Record
 
 
 def records_in(source: Any, who: str) -> Iterator[Record]:
     """The records of a list, an object of them or of columns, a data frame, or a data set."""
-    nowhere = Part(who, "", BytesIO)  # There is no file to open.
+    nowhere = ExportFile(who, "", BytesIO)  # There is no file to open.
     for n, (key, value) in enumerate(_rows_in_memory(source, who), 1):
         if not isinstance(value, dict):
             raise ValueError(f"{who}, record {n} must be a dict; {value!r:.60} came.")

@@ -15,7 +15,7 @@ Name: TypeAlias = str | float
 Keyed: TypeAlias = tuple[str | None, Json]
 
 
-class Part(NamedTuple):
+class ExportFile(NamedTuple):
     """One file of an export, what it and its folder are called, and how it is opened."""
 
     name: str
@@ -30,7 +30,7 @@ class Record(NamedTuple):
     where: str
     key: str | None
     value: Object
-    part: Part
+    part: ExportFile
 
 
 class Exported(NamedTuple):
