@@ -27,7 +27,7 @@ def fewer_choices():
     """Less to try, for what holds whatever is chosen."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("slencodings.trust.source._OTHER_WORTHS", ())
-        patch.setattr("slencodings.trust.source._STRENGTHS", (10.0,))
+        patch.setattr("slencodings.trust.source.STRENGTHS", (10.0,))
         yield
 
 

@@ -108,7 +108,7 @@ def read(home: Path, file: File) -> bytes:
 
     Examples
     --------
-    >>> read(Path("/nowhere"), unchanged("a.txt", Source("https://x.org/a.txt", "a.txt", 3, "0")))
+    >>> read(Path("/nowhere"), unchanged("a.txt", Origin("https://x.org/a.txt", "a.txt", 3, "0")))
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/a.txt'
     """

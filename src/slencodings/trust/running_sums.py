@@ -49,7 +49,7 @@ class OrderedGroups(NamedTuple):
         of all elements is, by at most (B + 2) eps sum |value|; `annotations.leave_one_out` rounds
         as the sum of a group is, and costs a sum more for each of the two.
 
-        >>> Groups.of(np.asarray([0, 0, 0])).others_and_before(np.asarray([1.0, 2.0, 4.0]))
+        >>> OrderedGroups.of(np.asarray([0, 0, 0])).others_and_before(np.asarray([1.0, 2.0, 4.0]))
         array([[6., 5., 3.],
                [0., 1., 3.]])
         """
