@@ -166,7 +166,7 @@ def test_examples_are_counted_and_what_fails_is_told_with_its_numbers(told: Path
 
 
 def test_what_was_reached_is_kept_and_gone_on_from(ledger: Path, tmp_path: Path):
-    corpus, packed = tmp_path / "corpus", tmp_path / "corpus.zip"
+    corpus, packed = tmp_path / "corpus", tmp_path / "corpus.tar.xz"
     for name in ("a.jsonl", "failed"):
         (corpus / name).mkdir(parents=True)
         (corpus / name / "one").write_bytes(b"{\x00")
@@ -183,5 +183,5 @@ def test_what_was_reached_is_kept_and_gone_on_from(ledger: Path, tmp_path: Path)
         "one": b"{\x00",
         "two": b"",
     }
-    fuzz.unpack("a", into, tmp_path / "none.zip")
+    fuzz.unpack("a", into, tmp_path / "none.tar.xz")
     assert len(list(into.iterdir())) == 2

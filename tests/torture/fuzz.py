@@ -7,23 +7,24 @@ failed beside it; and all of them, until each format has had an hour of a proces
     PYTHONPATH=src:tests python -m torture.fuzz --each 3600
 
 `fuzzed.json` keeps how many seconds each reader has had, in this run and in those before, and
-`corpus.zip` the files that reached something new, from which the next run goes on; `--pack` adds
+`corpus.tar.xz` the files that reached something new, from which the next run goes on; `--pack` adds
 those of this one. Several runs at once take different readers.
 """
 
 import argparse
 import fcntl
 import hashlib
+import io
 import json
 import os
 import random
 import re
 import resource
 import sys
+import tarfile
 import tempfile
 import time
 import traceback
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -40,7 +41,7 @@ LARGEST = 1 << 14
 SECONDS, MEGABYTES = 20, 4096
 # How many seconds of a processor each reader has had, and for how long one is looked at at a time.
 FUZZED, SLICE = Path(__file__).with_name("fuzzed.json"), 600
-CORPUS, PACKED = Path("build/fuzz"), Path(__file__).with_name("corpus.zip")
+CORPUS, PACKED = Path("build/fuzz"), Path(__file__).with_name("corpus.tar.xz")
 
 
 def words(seeds: list[bytes]) -> str:
@@ -144,28 +145,34 @@ def keep(name: str, seconds: float) -> None:
 
 def pack(corpus: Path, packed: Path = PACKED) -> int:
     """Keep what readers of a corpus have reached, with what is kept already; how many files."""
+    files = packed_files(packed)
+    for reader in json.loads(FUZZED.read_text()):
+        found = (corpus / reader).glob("*")
+        files |= {f"{reader}/{p.name}": p.read_bytes() for p in found if "seed-" not in p.name}
+    with tarfile.open(packed, "w:xz") as archive:
+        for name in sorted(files):  # as of 1970, so that the same files are the same archive
+            about = tarfile.TarInfo(name)
+            about.size = len(files[name])
+            archive.addfile(about, io.BytesIO(files[name]))
+    return len(files)
+
+
+def packed_files(packed: Path = PACKED) -> dict[str, bytes]:
+    """What is kept, by reader and name."""
     files = dict[str, bytes]()
     if packed.exists():
-        with zipfile.ZipFile(packed) as archive:
-            files |= {name: archive.read(name) for name in archive.namelist()}
-    for reader in json.loads(FUZZED.read_text()):
-        files |= {f"{reader}/{p.name}": p.read_bytes() for p in (corpus / reader).glob("*")}
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(files):  # as of 1980, so that the same files are the same archive
-            about = zipfile.ZipInfo(name)
-            about.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(about, files[name])
-    return len(files)
+        with tarfile.open(packed) as archive:
+            for about in archive:
+                if (member := archive.extractfile(about)) is not None:
+                    files[about.name] = member.read()
+    return files
 
 
 def unpack(reader: str, into: Path, packed: Path = PACKED) -> None:
     """Go on from what a reader has reached in runs before."""
-    if not packed.exists():
-        return
-    with zipfile.ZipFile(packed) as archive:
-        for name in archive.namelist():
-            if name.startswith(f"{reader}/"):
-                (into / Path(name).name).write_bytes(archive.read(name))
+    for name, data in packed_files(packed).items():
+        if name.startswith(f"{reader}/"):
+            (into / Path(name).name).write_bytes(data)
 
 
 @contextmanager
