@@ -1,8 +1,10 @@
 """Tables in PostgreSQL and SQLite: fused and encoded there, with the numbers of the arrays."""
 
 import json
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -284,6 +286,58 @@ def test_what_a_database_cannot_do_is_said(database: Database, tmp_path: Path) -
         with pytest.raises((ValueError, OSError), match=words):
             encode_in_database(database.address, table, out, **how)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("types", "odd", "words"),
+    [
+        ("TEXT, TEXT, REAL", ("x", "no", "high"), "'sure' must hold .*, real; 1 of 3 rows hold "
+         "text, for example 'high'. Mend them, or say .* CAST\\(\"sure\" AS TEXT\\)"),
+        ("TEXT, TEXT, REAL", ("x", b"no", 1.0), "'said' must hold .*, text; 1 of 3 rows hold blob"),
+        ("TEXT, TEXT, INTEGER", ("x", "no", 0.5), "integer; 1 of 3 rows hold real, for example "
+         "'0.5'. .* CAST\\(\"sure\" AS REAL\\)"),
+        ("TEXT, BOOLEAN, REAL", ("x", "no", 1.0), "'said' must hold .*, integer; 3 of 3 rows"),
+        (", , ", (7, "no", 1.0), "'item' must hold .*, text; 1 of 3 rows hold integer"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("weigh", ["stated", "learned"])
+def test_values_that_sqlite_keeps_against_their_type_are_not_lost(
+    types: str, odd: tuple[Any, ...], words: str, weigh: str, tmp_path: Path
+) -> None:
+    columns = zip(("item", "said", "sure"), types.split(", "), strict=True)
+    with closing(sqlite3.connect(tmp_path / "labels.db")) as connection:
+        connection.execute(f"CREATE TABLE labels ({', '.join(map(' '.join, columns))})")
+        rows = [("a", "yes", 1), ("a", "no", 1), odd]
+        connection.executemany("INSERT INTO labels VALUES (?, ?, ?)", rows)
+        connection.commit()
+    address = f"sqlite:///{tmp_path}/labels.db"
+    how: dict[str, Any] = {"item": "item", "label": "said", "confidence": "sure", "weigh": weigh}
+    with pytest.raises(ValueError, match=words):
+        encode_in_database(address, "labels", str(tmp_path / "targets.csv"), **how)
+    with pytest.raises(ValueError, match=words):
+        from_table(ibis.sqlite.connect(tmp_path / "labels.db").table("labels"),
+                   item="item", label="said", confidence="sure")  # fmt: skip
+    as_it_is = "SELECT CAST(item AS TEXT) item, CAST(said AS TEXT) said, 1 sure FROM labels"
+    encode_in_database(address, as_it_is, str(tmp_path / "targets.csv"), **how)
+    assert str(odd[0]) in (tmp_path / "targets.csv").read_text()
+
+
+def test_a_file_that_is_no_database_is_said(sle: Sle, tmp_path: Path) -> None:
+    (tmp_path / "labels.db").write_text("item,label\na,yes\n" * 99)
+    run = sle("encode", "sqlite:///labels.db", "--table", "labels", "-o", "targets.csv")
+    assert run.code == 1
+    assert "labels.db cannot be read as a database of SQLite: file is not a database" in run.err
+    assert "type its name alone: sle encode FILE -o OUT" in run.err
+
+
+def test_what_a_database_gives_and_nobody_can_hold_is_said(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "labels.db")) as connection:
+        connection.execute("CREATE TABLE labels (item STRANGE, said TEXT)")
+        connection.executemany("INSERT INTO labels VALUES (?, ?)", [(1, "yes"), (1, "no")])
+        connection.commit()
+    address = f"sqlite:///{tmp_path}/labels.db"
+    with pytest.raises(OSError, match=r"the database sqlite refused: .* Nothing was written"):
+        encode_in_database(address, "labels", "x.csv", item="item", label="said", weigh="stated")
 
 
 def test_a_database_that_is_not_there_is_said(

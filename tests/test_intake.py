@@ -193,6 +193,16 @@ def test_a_sheet_is_read_by_its_name(here: Path, sle: Sle):
     assert "no sheet 'answer'; it has 'First', 'Answers'. Did you mean --sheet Answers?" in run.err
 
 
+def test_a_workbook_of_the_old_format_is_read(here: Path, sle: Sle):
+    # `tests/data/crowd.xls` was written by xlwt 1.3.0.
+    Path("crowd.xls").write_bytes((Path(__file__).parent / "data" / "crowd.xls").read_bytes())
+    run = sle("encode", "crowd.xls", "-o", "out.csv")
+    assert run.code == 0, run.err
+    assert "crowd.xls: 6 rows, 2 labels: no, yes" in run.err
+    items = [line.split(",")[0].strip('"') for line in Path("out.csv").read_text().splitlines()]
+    assert items == ["item", "007", "7", "a", "naïve"]
+
+
 def test_days_and_times_of_a_workbook_are_written_as_iso(here: Path, sle: Sle):
     when = [datetime(2026, 11, 16), datetime(2026, 11, 16, 9, 30), time(9, 30)]
     book("crowd.xlsx", A=[["item", "label"], *([x, "yes"] for x in when), [3, "no"]])
@@ -205,9 +215,11 @@ def test_a_workbook_with_nothing_or_no_workbook_at_all_is_told(
     here: Path, sle: Sle, monkeypatch: pytest.MonkeyPatch
 ):
     book("empty.xlsx", A=[["item", "label"]])
+    book("twice.xlsx", A=[["item", "label", "label"], [1, "yes", "no"]])
     Path("broken.xlsx").write_bytes(b"PK\x03\x04 and no more")
     for name, message in {
         "empty.xlsx": "no sheet with a header and one row",
+        "twice.xlsx": "'label' came 2 times in twice.xlsx. Rename all but one",
         "broken.xlsx": "cannot be read as a workbook",
     }.items():
         run = sle("encode", name, "-o", "out.csv")

@@ -49,6 +49,8 @@ def test_the_commands_that_are_killed_have_the_options_they_are_given(kind: str)
 QUICK = [name for name in READERS if "safetensors" not in name]
 
 
+# Ibis sets an option of pandas that will go.
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option")
 @pytest.mark.parametrize("name", QUICK)
 def test_every_reader_reads_what_it_is_begun_with_and_refuses_half_of_it(name: str, tmp_path: Path):
     reader = READERS[name]

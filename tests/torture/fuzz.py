@@ -122,7 +122,7 @@ def watched(name: str, look: Callable[[bytes], object], kept: Path) -> Callable[
 def format_of(name: str) -> str:
     """The format of a reader's files: JSON (as exports are), CSV, workbooks and others."""
     ending = name.rsplit(".")[-1]
-    return {"jsonl": "json", "export": "json", "ods": "xlsx"}.get(ending, ending)
+    return {"jsonl": "json", "export": "json", "ods": "xlsx", "xls": "xlsx"}.get(ending, ending)
 
 
 def by_format(seconds: dict[str, float]) -> dict[str, float]:

@@ -2,11 +2,14 @@
 
 import io
 import json
+import re
+import sqlite3
 import struct
 import tempfile
 import traceback
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,13 +22,14 @@ import slencodings
 from slencodings import from_table
 from slencodings.files.crowd import read_crowd
 from slencodings.files.crowd_columns import read_costs
+from slencodings.files.database import encode_table
 from slencodings.files.encode import encode_file
 from slencodings.files.exports import read_export
 from slencodings.files.features import read_features
 from slencodings.trust import count_each, crowd_from_json, crowd_to_json, learn_crowd
 from slencodings.trust.stored import load_crowd
 
-EXPORTS = Path(__file__).parents[1] / "exports"
+EXPORTS, DATA = (Path(__file__).parents[1] / name for name in ("exports", "data"))
 SOURCE = str(Path(slencodings.__file__).parent)
 # What a reader may raise. What Python's own readers raise (UnicodeDecodeError, JSONDecodeError,
 # KeyError) has no words for people, though some of them are ValueErrors.
@@ -103,6 +107,45 @@ def _gzip() -> list[bytes]:
 
 def _costs() -> list[bytes]:
     return [b"annotator,cost\nann,1.5\nbob,2\n", b"worker;price\nann;1,5\nbob;2\n"]
+
+
+# Databases
+
+
+def _database(path: Path) -> None:
+    encode_table(f"sqlite:///{path}", "labels", str(path.with_name("targets.csv")))
+
+
+def database(described: bytes) -> bytes:
+    """A database with these types of columns and these rows, as JSON; other bytes as they are."""
+    try:
+        said = json.loads(described)
+        types = [re.sub(r"[^\w (),]", "", str(kind)) for kind in said["types"]]
+        with closing(sqlite3.connect(":memory:")) as connection:
+            columns = ", ".join(f"{name} {kind}" for name, kind in zip(TABLE, types, strict=True))
+            connection.execute(f"CREATE TABLE labels ({columns})")
+            for row in said["rows"]:
+                # SQLite has bytes, which JSON has not: a list of text is meant so.
+                values = [str(x[0]).encode("utf-8", "replace") if isinstance(x, list) and x
+                          else x for x in row]  # fmt: skip
+                connection.execute("INSERT INTO labels VALUES (?, ?, ?, ?)", values)
+            connection.commit()
+            return connection.serialize()
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, sqlite3.Error):
+        return described
+
+
+def _databases() -> list[bytes]:
+    rows = [list(row.values()) for row in ROWS]
+    whole = [[n // 2, n, n % 2, n] for n in range(6)]
+    tables = [
+        (["TEXT", "TEXT", "TEXT", "REAL"], rows),
+        ([""] * 4, rows),
+        (["INTEGER"] * 4, whole),
+        (["TIMESTAMP", "JSON", "DATE", "DECIMAL(3,2)"], whole),
+        (["VARCHAR(9)", "BLOB", "BOOLEAN", "INT"], [*whole, [["x"], None, 2**40, 0.5]]),
+    ]
+    return [json.dumps({"types": types, "rows": some}).encode() for types, some in tables]
 
 
 # Workbooks
@@ -385,8 +428,11 @@ READERS = {
         Reader("crowd.parquet", _crowd, _parquet),
         Reader("crowd.csv.gz", _crowd, _gzip),
         Reader("costs.csv", lambda path: read_costs(str(path)), _costs),
+        Reader("labels.db", _database, lambda: [database(data) for data in _databases()[:1]]),
+        Reader("values.db", _database, _databases, database),
         Reader("sheet.xlsx", _crowd, _sheets, workbook),
         Reader("crowd.xlsx", _crowd, lambda: [workbook(data) for data in _sheets()]),
+        Reader("crowd.xls", _crowd, lambda: [(DATA / "crowd.xls").read_bytes()]),
         Reader("sheet.ods", _crowd, _contents, open_document),
         Reader("features.csv", _features, _numbers_of_items),
         Reader("texts.jsonl", _texts, _texts_of_items),

@@ -35,6 +35,8 @@ from slencodings.tables.roles import Reading, choose_columns, nearest
 QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 # Where a database keeps how its tables of opinions were made; only those are ever replaced.
 ABOUT = "slencodings_about"
+# Who raises where a database does not give what was asked of it.
+_THEIRS = ("psycopg", "sqlite3", "ibis", "pyarrow", "pandas")
 
 
 def encode_table(
@@ -108,7 +110,13 @@ def connected(address: str) -> Generator[Any]:
                 f"there is no database {path!r}. sqlite:///labels.db is a file here, "
                 "sqlite:////data/labels.db one at /data."
             )
-        database = backend.connect(path)
+        try:
+            database = backend.connect(path)
+        except Exception as error:
+            raise OSError(
+                f"{path} cannot be read as a database of SQLite: {_first_line(error)}. If it is "
+                "another kind of file, type its name alone: sle encode FILE -o OUT."
+            ) from error
     else:
         try:
             database = ibis.connect(address)
@@ -133,7 +141,8 @@ def _public(address: str) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    text = str(error.args[0] if len(error.args) > 1 else error)  # PyArrow adds where that was.
+    return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 @contextmanager
@@ -142,7 +151,7 @@ def _plain_errors(database: Any) -> Generator[None]:
     try:
         yield
     except Exception as error:
-        if not type(error).__module__.startswith(("psycopg", "sqlite3", "ibis")):
+        if not type(error).__module__.startswith(_THEIRS):
             raise
         raise OSError(
             f"the database {database.name} refused: {_first_line(error)}. Nothing was written."

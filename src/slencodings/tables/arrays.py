@@ -93,7 +93,7 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     as_stated = reading
     if reading.confidence_scale is None:
         as_stated = replace(reading, confidence_scale=unchanged)
-    rows = read_rows(_in_memory(table), as_stated, ordered=True)
+    rows = read_rows(_in_memory(table, reading), as_stated, ordered=True)
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
     arrays, items, annotators = _codes(rows, y, named=reading.annotator is not None)
     u, stated = _doubt(arrays, reading)
@@ -163,7 +163,7 @@ def _doubt(arrays: Mapping[str, NDArray[Any]], reading: Reading) -> tuple[Floats
     return at_its_word(stated) if scale is None else u, stated
 
 
-def _in_memory(table: Any) -> Any:
+def _in_memory(table: Any, reading: Reading) -> Any:
     """Rows of Dask, Spark and databases, collected: they keep no order that could be numbered."""
     if isinstance(table, Mapping):
         return cast("Any", table)
@@ -173,8 +173,9 @@ def _in_memory(table: Any) -> Any:
     lazy = cast("Frame", frame)
     if lazy.implementation.is_dask():
         return lazy.collect().to_native()
-    elsewhere = is_spark(lazy) or is_database(lazy)
-    return lazy.collect("pyarrow").to_native() if elsewhere else table
+    if is_spark(lazy) or is_database(lazy):
+        return open_table(table, reading.wanted)[0].collect("pyarrow").to_native()
+    return table
 
 
 def _coded(frame: Frame, column: str, code: str) -> tuple[Frame, Any]:

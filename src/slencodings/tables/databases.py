@@ -12,10 +12,22 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from slencodings.annotations import counted
+
 # What is smaller is 0: PostgreSQL refuses products that come out below 1e-308.
 _LEAST_LOGARITHM = -300.0
 # Among so many values PostgreSQL looks one up; with fewer it compares it, one after the other.
 _LOOKED_UP = 9
+# What SQLite may keep in a column, by what Ibis takes its declared type for. It keeps anything.
+_KEPT = {
+    "boolean": ["integer"],
+    "integer": ["integer"],
+    "floating": ["real", "integer"],
+    "decimal": ["real", "integer"],
+    "string": ["text"],
+    "binary": ["blob"],
+    "temporal": ["text", "integer", "real"],
+}
 
 
 def portable(table: Any) -> Any:
@@ -45,6 +57,43 @@ def portable(table: Any) -> Any:
         return node
 
     return table.op().replace(known).to_expr()
+
+
+def check_types(table: Any) -> None:
+    """Refuse values that are not of the type which their column declares.
+
+    SQLite keeps any value in any column. Such a value would equal no other, or be cut to fit, and
+    so be lost without a word.
+    """
+    if table.get_backend().name != "sqlite":
+        return
+    kept = {
+        name: fit
+        for name, dtype in table.schema().items()
+        for kind, fit in _KEPT.items()
+        if getattr(dtype, f"is_{kind}")()
+    }
+    if not kept:
+        return
+    strange = {name: table[name].typeof().notin([*fit, "null"]) for name, fit in kept.items()}
+    sums = {f"sle_{k}": condition.sum() for k, condition in enumerate(strange.values())}
+    *counts, rows = rows_of(table.aggregate(**sums, sle_rows=table.count())).values()
+    for (name, condition), (count,) in zip(strange.items(), counts, strict=True):
+        if count:
+            many = f"{kept[name][0]}; {count} of {counted(rows[0], 'row')} hold"
+            _refuse_value(table.filter(condition).limit(1), name, many)
+
+
+def _refuse_value(found: Any, name: str, many: str) -> None:
+    kind = found[name].typeof()
+    text = (kind == "blob").ifelse("", found[name].cast("string"))  # Bytes may be no text.
+    (kind,), (text,) = rows_of(found.select(kind=kind, text=text)).values()
+    example = f", for example {text!r}" if text else ""
+    meant = "REAL" if kind == "real" else "TEXT"
+    raise ValueError(
+        f"column {name!r} must hold what its type says, {many} {kind}{example}. Mend them, or say "
+        f'in a query what is meant: SELECT CAST("{name}" AS {meant}) AS "{name}", ... FROM ...'
+    )
 
 
 def rows_of(table: Any) -> dict[str, list[Any]]:

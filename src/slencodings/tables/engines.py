@@ -77,6 +77,8 @@ def open_table(
             _check_dots(names)
         frame = frame.select(*names)
     if is_database(frame):
+        if wanted is not None:
+            databases.check_types(frame.to_native())
         return frame.lazy(), lambda result, about: databases.portable(result.to_native())
     if isinstance(frame, nw.LazyFrame):
         return frame, lambda result, about: result.to_native()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -88,8 +88,19 @@ class Reading:
             (role, name)
             for role, spec in played.items()
             if role not in NUMBERS or isinstance(spec, str)
-            for name in (cast("list[Any]", spec) if isinstance(spec, list) else [spec])
+            for name in _several(one_or_several(spec))
         ]
+
+
+def one_or_several(spec: Any) -> Any:
+    """One name, or a list of several."""
+    if isinstance(spec, str) or not isinstance(spec, Iterable):
+        return cast("Any", spec)
+    return list(cast("Iterable[Any]", spec))
+
+
+def _several(names: Any) -> list[Any]:
+    return cast("list[Any]", names) if isinstance(names, list) else [names]
 
 
 def in_order(labels: Sequence[Any] | None, ordered: Sequence[Any] | None) -> Sequence[Any] | None:

@@ -6,9 +6,9 @@ One pass counts all that could be wrong; rows are searched only to show the firs
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import narwhals as nw
 
@@ -39,7 +39,7 @@ from slencodings.tables.engines import (
     UNCERTAINTY,
     Frame,
 )
-from slencodings.tables.roles import Reading
+from slencodings.tables.roles import Reading, one_or_several
 
 if TYPE_CHECKING:
     from slencodings.trust.crowd import Crowd
@@ -105,7 +105,8 @@ def read_rows(
     `ordered` keeps the row numbers in ROW, and in STATED what was said of doubt. A `check` for
     later leaves `counts` empty until then.
     """
-    reading = replace(reading, label=_as_list(reading.label), base_rate=_as_list(reading.base_rate))
+    label, base_rate = one_or_several(reading.label), one_or_several(reading.base_rate)
+    reading = replace(reading, label=label, base_rate=base_rate)
     if crowd is not None:
         _check_crowd(reading, crowd)
     check_word("missing", reading.missing, Missing)
@@ -213,13 +214,6 @@ def _check_mapping(schema: nw.Schema, value: Number, annotator: str | None) -> N
         )
     for name, given in value.spec.items():
         check_range(value, given, f" for {name!r}")
-
-
-def _as_list(spec: Any) -> Any:
-    """One name, or a list of several."""
-    if isinstance(spec, str) or not isinstance(spec, Iterable):
-        return cast("Any", spec)
-    return list(cast("Iterable[Any]", spec))
 
 
 def _certain(reading: Reading, crowd: Crowd | None) -> float:

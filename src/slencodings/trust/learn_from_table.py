@@ -107,7 +107,7 @@ def _sampled(
 ) -> tuple[Any, Reading]:
     """The table if it is small, or else a sample of it, and how to read that."""
     item, annotator = str(reading.item), reading.annotator
-    frame, _ = open_table(table)
+    frame, _ = open_table(table, reading.wanted)
     counts = [nw.len().alias("rows")]
     counts += [] if annotator is None else [nw.col(annotator).n_unique().alias("people")]
     found = small(frame.select(*counts))
