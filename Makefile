@@ -62,7 +62,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models
 	$(PYTHON) -m venv .venv
 
 .venv/demo-ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[demo,torch]'
+	$(PIP) --editable '.[demo]'
 	$(COMPILE)
 	touch $@
 

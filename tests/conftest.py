@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from file_by_file import forget_garbage, pytest_addoption, pytest_configure  # n
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from jax_numbers import float64, quick_to_compile
+from needs import is_needed
 from running import Run, Sle
 from strategies import Arrays
 
@@ -216,6 +217,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if report.when == "call" or not report.passed or report.duration >= 0.005:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skipped for want of what must be there, as `SLENCODINGS_NEEDS` says, is failed."""
+    report = yield
+    if report.skipped and is_needed(str(report.longrepr)):
+        report.outcome = "failed"
+    return report
 
 
 def pytest_collection_finish() -> None:

@@ -24,14 +24,16 @@ YAML = [*ROOT.glob(".github/**/*.yml"), ROOT / ".pre-commit-config.yaml", ROOT /
 
 def script(name):
     """A script of ours as a module, also where its name has no ending."""
-    loader = SourceFileLoader(name.replace(".", "_"), str(ROOT / "scripts" / name))
+    loader = SourceFileLoader(re.sub(r"\W", "_", name), str(ROOT / "scripts" / name))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    sys.path.insert(0, str(ROOT / "scripts"))  # where those that are run find each other
     try:
         loader.exec_module(module)
     finally:
+        sys.path.pop(0)
         sys.dont_write_bytecode = before
     return module
 
@@ -111,6 +113,34 @@ def test_the_lowest_versions_of_every_extra_are_tried_by_a_workflow():
     sets = flow["jobs"]["lowest"]["strategy"]["matrix"]["extras"]
     always = {"report", "tables"}  # which scripts/lowest takes by itself
     assert {*" ".join(sets).split(), *always} == extras
+
+
+def test_workflows_try_and_audit_every_extra_by_itself():
+    needed = script("needed.py")
+    extras = set(needed.every_extra())
+    flows = ROOT / ".github" / "workflows"
+    (tried,) = re.findall(r"run: scripts/packages (.*)", (flows / "tests.yml").read_text())
+    assert set(tried.split()) == {*extras, "all"}
+    (audited,) = re.findall(r"run: scripts/audit (.*)", (flows / "audit.yml").read_text())
+    assert set(audited.split(",")) == extras
+    wheel = script("try-wheel")
+    assert wheel.asked([]) == [[], *([extra] for extra in sorted(extras)), sorted(extras)]
+
+
+@pytest.mark.slow
+def test_what_a_workflow_needs_is_not_skipped():
+    flow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
+    (needed,) = re.findall('SLENCODINGS_NEEDS: "(.*)"', flow)
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").glob("test_*.py"))
+    for reason in needed.split("|"):
+        assert re.search(f"reason=.*{reason}", tests), reason
+    # Elsewhere this file skips "a folder".
+    run = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-k", "name_of_a_file_tells"]
+    here = os.environ | {"SLENCODINGS_NEEDS": "a folder"}
+    run += ["tests/test_exports.py"]
+    done = subprocess.run(run, cwd=ROOT, env=here, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(r"^FAILED .*tells_nothing\[\w+\]", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_trusted_publishing_has_the_right_to_say_who_it_is_and_keeps_no_token():
