@@ -30,6 +30,9 @@ PATH = Path(__file__).parent / "data" / "public.json"
 MODULES = ("aggregate", "annotators", "confidence", "datasets", "evaluation", "files.exports")
 MODULES += ("kinds.multilabel", "kinds.ordered", "metrics", "panel", "plot", "report", "torch")
 MODULES += ("triage", "trust")
+# Of modules that are not public as a whole.
+ALONE = ("divergence.kl_divergence", "files.encode.encode_file", "files.spark.encode_files")
+ALONE += ("progress.bar", "tables.fuse.Fusing", "tables.roles.Reading")
 CROWD = {"item": ["p", "p"], "annotator": ["a", "b"], "label": ["no", "yes"]}
 MODEL = "crowd.csv --features X.csv --model m.safetensors"
 # Everything that writes a table with columns of its own.
@@ -62,6 +65,9 @@ def face() -> dict[str, Any]:
         found = import_module(f"slencodings.{module}")
         listed = getattr(found, "__all__", None) or own_names(found)
         names |= {f"{module}.{name}": getattr(found, name) for name in listed}
+    for name in ALONE:
+        module, _, own = name.rpartition(".")
+        names[name] = getattr(import_module(f"slencodings.{module}"), own)
     names |= {f"{of}.{name}": m for of, value in names.items() for name, m in methods(value)}
     return {
         "names": {name: shape(value) for name, value in sorted(names.items())},

@@ -74,6 +74,20 @@ def test_all_that_the_reference_shows_is_in_the_snapshot():
         assert any(other.startswith(f"{name}.") for other in names), name
 
 
+def test_all_that_documents_import_is_in_the_snapshot():
+    names = json.loads(PATH.read_text(encoding="utf-8"))["names"]
+    root = REFERENCE.parents[1]
+    pages = [root / "README.md", *root.glob("docs/*.md"), *root.glob("docs/notebooks/*.ipynb")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    found = re.findall(r"from slencodings\.?([\w.]*) import ([\w, ]+)", text)
+    assert len(found) > 50
+    for module, imported in found:
+        for name in imported.split(", "):
+            path = f"{module}.{name.strip()}".strip(".")
+            public = {path.removesuffix(f".{name}"), path} & names.keys()
+            assert public or any(n.startswith(f"{path}.") for n in names), path
+
+
 def test_bad_input_ends_with_2_or_1_and_success_with_0(sle, tmp_path):
     (tmp_path / "crowd.csv").write_text("item,annotator,label\np,a,yes\np,b,no\n")
     codes = json.loads(PATH.read_text(encoding="utf-8"))["exit codes"]

@@ -1,5 +1,6 @@
 """How good predictions and encodings are: one on its own, and methods side by side."""
 
+from slencodings.evaluation.dissonance import dissonance
 from slencodings.evaluation.held_out import Comparison, compare
 from slencodings.evaluation.pairs import compare_pairs
 from slencodings.evaluation.scores import evaluate
@@ -11,5 +12,6 @@ __all__ = [
     "compare_pairs",
     "coverage",
     "dirichlet_log_loss",
+    "dissonance",
     "evaluate",
 ]
