@@ -221,6 +221,23 @@ def test_this_version_could_be_released():
     assert script("release").problems(ROOT, f"v{version}") == []
 
 
+def test_what_a_registry_shows_needs_no_clone():
+    published, url = script("published"), "https://host/owner/name"
+    text = published.readme((ROOT / "README.md").read_text(encoding="utf-8"), url, "v1.2.3")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 40
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert f"({url}/raw/v1.2.3/docs/figures/first.png)" in text
+    assert "\n$ pip install 'slencodings[demo]' pandas" in text
+    for of_a_clone in ("'.[", "clone", "pip install .`", "make test"):
+        assert of_a_clone not in text
+    project = published.project((ROOT / "pyproject.toml").read_text(), url, "v1.2.3")
+    urls = tomllib.loads(project)["project"]["urls"]
+    assert urls["Changelog"] == f"{url}/blob/v1.2.3/CHANGELOG.md"
+    flow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert 0 < flow.find("scripts/published") < flow.find("scripts/packages")
+
+
 def test_another_tag_stops_a_release(release):
     folder, problems = release
     assert problems(folder, "v1.2") == ["the tag is v1.2; it must be v1.2.0."]
