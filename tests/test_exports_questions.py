@@ -18,6 +18,9 @@ def test_several_questions_are_listed_with_what_to_type():
         r"Say which one: question='label'",
     ):
         read_export(ARGILLA)
+    # Of two columns the one is meant about which people differ, not a task's own text.
+    with pytest.raises(ValueError, match=r"'text', 'topic'. Say which one: question='topic'"):
+        read_export(ARGILLA.with_name("label-studio.csv"))
     many = {f"q{i}": {"value": "x"} for i in range(30)}
     record = {"id": "1", "fields": {}, "responses": [{"user_id": "u", "values": many}]}
     with pytest.raises(ValueError, match=r"has 30 questions: .*'q19' and 10 more. Say"):

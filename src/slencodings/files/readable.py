@@ -66,12 +66,6 @@ def readable(
     return copy
 
 
-def name_of(path: Path) -> str:
-    """What people call a file: a copy of a sheet has the name of its workbook."""
-    copied = path.suffix == ".csv" and Path(path.stem).suffix.lower() in WORKBOOKS
-    return path.stem if copied else path.name
-
-
 def is_gzip(path: Path) -> bool:
     """Whether a file is gzipped, whatever its name."""
     with path.open("rb") as file:

@@ -24,7 +24,7 @@ import duckdb
 from slencodings.choices import Format, TableFormat
 from slencodings.files.json_columns import from_json, json_keys
 from slencodings.files.locate import SUFFIXES, Connection, Relation, Source, is_store
-from slencodings.files.readable import is_gzip, name_of, unpacked
+from slencodings.files.readable import WORKBOOKS, is_gzip, unpacked
 from slencodings.progress import Say
 from slencodings.tables.roles import NUMBERS, Reading, check_names, choose_columns
 
@@ -322,8 +322,14 @@ def _look(path: Path, format: TableFormat) -> Head:
     if format in LINES:
         _check_json(path, text)
         return Head(compression)
-    delimiter, names = header(name_of(path), text, "\t" if format == "tsv" else ",;\t|")
+    delimiter, names = header(_name(path), text, "\t" if format == "tsv" else ",;\t|")
     return Head(compression, delimiter, tuple(names))
+
+
+def _name(path: Path) -> str:
+    """What people call a file: a copy of a sheet has the name of its workbook."""
+    copied = path.suffix == ".csv" and Path(path.stem).suffix.lower() in WORKBOOKS
+    return path.stem if copied else path.name
 
 
 def _beginning(path: Path) -> bytes:
@@ -341,7 +347,7 @@ def text_of(path: Path, head: bytes) -> str:
     """The first bytes of a file as text, whole lines if there are any."""
     if b"\x00" in head:
         raise ValueError(
-            f"{name_of(path)} must be CSV, TSV, Parquet, JSONL or .xlsx; it is a binary file of "
+            f"{_name(path)} must be CSV, TSV, Parquet, JSONL or .xlsx; it is a binary file of "
             f"another kind (it begins with {head[:8]!r}). Export it to one of these first."
         )
     try:

@@ -285,8 +285,10 @@ def _chosen_question(
                 "Spans, masks, free text and rankings cannot be fused: make each part, such as a "
                 "token or a region, an item with a label of its own, or export a classification."
             )
+        # Data of items may stand beside what was asked, and nobody differs about those.
+        first = next((name for name in open if _people_differ(asked[name])), open[0])
         raise ValueError(
-            f"{who} has {len(open)} questions: {listed(open)}. Say which one: question={open[0]!r}."
+            f"{who} has {len(open)} questions: {listed(open)}. Say which one: question={first!r}."
         )
     if question in asked:
         if kinds[question] == "choice":
@@ -303,6 +305,12 @@ def _chosen_question(
         f"{who} has no question {question!r}; there are {listed(list(asked))}. For one label of a "
         "question with several labels at once: question='QUESTION=LABEL'."
     )
+
+
+def _people_differ(given: list[Answer]) -> bool:
+    """Whether two answers about one item differ."""
+    labels: dict[Name, tuple[Name, ...]] = {}
+    return any(labels.setdefault(a.item, a.labels) != a.labels for a in given)
 
 
 def _in_vain(given: list[Answer]) -> list[_Row]:
