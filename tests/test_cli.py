@@ -248,6 +248,9 @@ def test_the_version_is_that_of_the_package(sle: Sle):
     assert sle("--version") == Run(0, f"slencodings {slencodings.__version__}\n", "")
 
 
+NAMES = tuple(enumerate(["annotator-one", "annotator-two", "annotator-three"]))
+
+
 def test_a_narrow_terminal_shows_all_of_an_item_that_is_an_address(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
@@ -258,6 +261,18 @@ def test_a_narrow_terminal_shows_all_of_an_item_that_is_an_address(
     lines = capsys.readouterr().out.splitlines()[1:]
     assert max(map(len, lines)) <= 60
     assert "".join(line.split("  ")[0].strip() for line in lines) == "".join(items)
+
+
+def test_what_to_label_next_is_shown_with_by_whom_on_a_narrow_terminal(
+    sle: Sle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = [f"a-long-name-{i},{who},{(i * k) % 3}" for i in range(9) for k, who in NAMES]
+    (tmp_path / "crowd.csv").write_text("\n".join(["item,who,label", *rows]))
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("COLUMNS", "70")
+    run = sle("triage", "crowd.csv", "--annotator", "who")
+    assert "by whom" in run.out.partition("(not shown")[0]
+    assert "(not shown for want of room: why" in run.out
 
 
 def test_help_tells_every_option(sle: Sle):

@@ -37,10 +37,10 @@ def test_votes_probability_and_conflict_decide():
     assert reasons(a, weighed, found, **how) == [
         "nobody annotated it",
         "1 vote, and 2 are asked for",
-        "0 is .85 likely, by 2 votes",
-        "1 says 0, 1 says 1; 0 is .57 likely, less than .85",
-        "0 is .92 likely, by 5 votes",
-        "4 say 1, 1 says 0; 1 is .69 likely, less than .85",
+        "'0' is .85 likely, by 2 votes",
+        "1 says '0', 1 says '1'; '0' is .57 likely, less than .85",
+        "'0' is .92 likely, by 5 votes",
+        "4 say '1', 1 says '0'; '1' is .69 likely, less than .85",
     ]
     strict = status(weighed, least_votes=3)
     assert strict.tolist() == ["few", "few", "few", "conflict", "settled", "conflict"]
@@ -53,7 +53,7 @@ def test_a_probability_just_below_the_bound_is_not_rounded_up_to_it():
     a, weighed = weighed_by(ITEM, WHO, SAID, 0.4, N=6, M=5, K=2)  # the fifth item has .9196
     how: dict[str, Any] = {"least_probability": 0.92}
     text = reasons(a, weighed, status(weighed, **how), **how)[4]
-    assert text == "0 is .919 likely, less than .92, by 5 votes"
+    assert text == "'0' is .919 likely, less than .92, by 5 votes"
 
 
 @given(seeds)
@@ -90,7 +90,7 @@ def test_one_annotation_of_several_labels_is_no_conflict():
 def test_many_labels_are_cut_short_in_a_reason():
     a, weighed = weighed_by([0] * 5, range(5), range(5), 0.5)
     assert reasons(a, weighed, status(weighed))[0].startswith(
-        "1 says 0, 1 says 1, 1 says 2 and 2 more labels; "
+        "1 says '0', 1 says '1', 1 says '2' and 2 more labels; "
     )
 
 

@@ -273,6 +273,16 @@ def test_words_say_what_is_mended_and_when_to_stop():
     assert cells[0][heads.index("mends")] == "0.000"
 
 
+def test_a_name_with_a_comma_is_one_name_in_what_is_shown():
+    rows = [
+        (i, who, i % 2) for i in range(20) for who in ("ann", "Bob, Jr.", "cy") if i or who == "cy"
+    ]
+    table = dict(zip(("item", "who", "y"), map(list, zip(*rows, strict=True)), strict=True))
+    crowd = from_table(table, item="item", annotator="who", label="y")
+    heads, cells = triage(crowd, newcomers=False).table(1)
+    assert cells[0][heads.index("by whom")] == "'Bob, Jr.'"
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -238,7 +238,7 @@ def triage(
 
     def shown() -> None:
         echo(found.summary() + "\n")
-        show(*found.table(limit), ("mends", "by whom"))
+        show(*found.table(limit), ("why", "mends", "by whom"))
         if (more := int((found.planned > 0).sum()) - limit) > 0:
             echo(f"\n{more:,} more planned; -o plan.csv has them all, --limit shows more.")
 

@@ -120,11 +120,11 @@ def _votes_in_words(votes: Floats, most: NDArray[np.intp], labels: list[str]) ->
 
 
 def _name(label: Any) -> str:
-    """A label in a sentence; a long one loses its middle."""
+    """A label in a sentence: a long one loses its middle, and a number is no count."""
     text = plainly(label)
-    return (
-        text if len(text) <= _LETTERS else f"{text[: _LETTERS // 2]}…{text[-_LETTERS // 2 + 1 :]}"
-    )
+    if len(text) > _LETTERS:
+        text = f"{text[: _LETTERS // 2]}…{text[-_LETTERS // 2 + 1 :]}"
+    return repr(text) if text[:1].isdigit() else text
 
 
 def _share(p: float, bound: float | None = None) -> str:

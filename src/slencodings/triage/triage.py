@@ -9,7 +9,7 @@ from typing import Any, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted
+from slencodings.annotations import Annotations, counted, plainly
 from slencodings.opinion import Codes, Floats
 from slencodings.triage.assign import Assignment, resources_of
 from slencodings.triage.outlook import NEXT, Outlook, look_ahead, plan
@@ -141,7 +141,7 @@ class Triage:
                 row["reason"],
                 f"{row['planned']:,}",
                 f"{row['mends']:z.3f}",
-                ", ".join(map(str, row["annotators"]))
+                ", ".join(map(plainly, row["annotators"]))
                 + (" and " if row["annotators"] and row["unassigned"] else "")
                 + (f"{row['unassigned']:,} new" if row["unassigned"] else ""),
             ]
