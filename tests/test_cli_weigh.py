@@ -91,8 +91,8 @@ def test_a_crowd_is_learned_as_from_arrays_and_that_is_told_in_short(sle: Sle, r
         0,
         "",
         "columns  item = item, annotator = annotator, label = label, confidence = confidence\n"
-        "learned  what 160 annotations by 4 annotators are worth: held-out vote log-loss "
-        f"{votes:.3f} (votes) -> {held_out:.3f}\n"
+        "learned  what 160 annotations by 4 annotators are worth: log-loss of votes kept back "
+        f"meanwhile {votes:.3f} (one count each) -> {held_out:.3f}\n"
         f"read     crowd.csv: 160 rows, 3 labels: a, b, c\n{note if unsure else ''}"
         f"wrote    out.parquet: 40 rows, wide: {MEANS[reading]}\n",
     )

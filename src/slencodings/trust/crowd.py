@@ -222,10 +222,10 @@ class Crowd:
         votes, held_out = self.losses["votes"], self.losses.get("held_out")
         if held_out is None:
             return (
-                f"too few to hold some out; vote log-loss {votes:.3f} (votes) -> "
+                f"too few to hold some out; log-loss of votes {votes:.3f} (one count each) -> "
                 f"{self.losses['learned']:.3f} on these themselves"
             )
-        return f"held-out vote log-loss {votes:.3f} (votes) -> {held_out:.3f}"
+        return f"log-loss of votes kept back meanwhile {votes:.3f} (one count each) -> {held_out:.3f}"
 
     def __str__(self) -> str:
         from slencodings.trust.text import in_words
