@@ -105,7 +105,17 @@ def test_rows_without_numbers_are_an_error_or_dropped(here):
     told, say = notes()
     crowd = read_crowd("gaps.csv", columns=ROLES, missing="drop", say=say)
     assert len(crowd.annotations.item) == 5
-    assert "note 1 row without sure or trust left out (missing='drop')" in told
+    assert "note 1 row without sure or trust or annotator left out (missing='drop')" in told
+
+
+def test_rows_without_annotator_that_are_dropped_are_told_and_their_items_stay(here):
+    (here / "gaps.csv").write_text(CROWD.replace("bob,yes,2", ",yes,2").replace("ann,no,3", ",no,"))
+    told, say = notes()
+    found = read_crowd("gaps.csv", columns=ROLES, missing="drop", say=say).annotations
+    dropped = len(read_crowd("crowd.csv", columns=ROLES).annotations.item) - len(found.item)
+    assert dropped == 2
+    assert "note 2 rows without sure or trust or annotator left out (missing='drop')" in told
+    assert len(found.items) == 3
 
 
 def test_weighing_uses_what_the_file_tells_or_learns_it(here):
@@ -197,7 +207,7 @@ def test_a_scale_of_confidence_reaches_reliability_and_missing_rows_are_dropped(
     path.write_text("\n".join([*lines, "12,a,x,"]))
     code, out, err = sle("reliability", path, "--confidence-scale", "1-5", "--missing", "drop")
     assert code == 0
-    assert "1 row without confidence left out" in err
+    assert "1 row without confidence or annotator left out" in err
     assert "earned" in out
     assert "not on [0, 1]" not in out
     for verb in ("compare", "triage"):

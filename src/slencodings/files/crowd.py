@@ -23,7 +23,7 @@ from slencodings.files.crowd_columns import (
 )
 from slencodings.files.duckdb import plain_errors, watch
 from slencodings.files.exports.judges import TOKENS
-from slencodings.files.job import about_labels
+from slencodings.files.job import about_labels, note_dropped
 from slencodings.files.locate import QUESTION, Connection, Relation, locate, read_tool
 from slencodings.files.scan import Picked, Tell, choose, scan
 from slencodings.files.times import find_time
@@ -32,7 +32,7 @@ from slencodings.files.write import disk_errors, quote, workspace
 from slencodings.opinion import Codes, Floats
 from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
-from slencodings.tables.roles import NUMBERS, Reading, columns_of
+from slencodings.tables.roles import Reading
 
 
 class ReadCrowd(NamedTuple):
@@ -167,7 +167,7 @@ def _read(
     if sources is not None and (stated := _stated_by_some(rows, reading, say)):
         confidences.insert(0, stated)
         reading = replace(reading, confidence=None)
-    rows = _complete(rows, reading, say)
+    note_dropped(rows, reading, say)
     unlabelled = _unlabelled(rows, reading)
     return _Answers(read_annotations(rows, reading), reading, confidences, unlabelled)
 
@@ -200,20 +200,6 @@ def _tell(a: Annotations, unlabelled: int, reading: Reading, name: str, say: Say
     _note_repeated(a, say)
     for note in about_labels(unlabelled, a.labels.tolist()):
         say("note", note)
-
-
-def _complete(crowd: Relation, reading: Reading, say: Say) -> Relation:
-    """The rows that have every number, if the others are to be dropped."""
-    numbers = [name for role in NUMBERS for name in columns_of(getattr(reading, role))]
-    if reading.missing != "drop" or not numbers:
-        return crowd
-    there = [f"({quote(n)} IS NOT NULL AND NOT isnan({quote(n)}::DOUBLE))" for n in numbers]
-    kept = crowd.filter(" AND ".join(there))
-    (before,), (after,) = (rows.aggregate("count(*)").fetchall()[0] for rows in (crowd, kept))
-    if before > after:
-        rows = counted(before - after, "row")
-        say("note", f"{rows} without {' or '.join(numbers)} left out (missing='drop')")
-    return kept
 
 
 def _unlabelled(rows: Relation, reading: Reading) -> int:

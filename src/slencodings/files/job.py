@@ -205,16 +205,25 @@ def note_lost(crowd: Relation, reading: Reading, *, stated: bool, say: Say) -> N
 
     `stated` : whether confidence is taken at its word.
     """
-    labelled = crowd.filter(ColumnExpression(columns_of(reading.label)[0]).isnotnull())
-    if reading.missing == "drop":
-        _note_absent(labelled, reading, "left out (missing='drop')", say)
-    elif reading.missing == "trust" and not stated:
+    labelled = _labelled(crowd, reading)
+    note_dropped(crowd, reading, say)
+    if reading.missing == "trust" and not stated:
         taken = "not learned from, and taken as certain and reliable (missing='trust')"
         _note_absent(labelled, reading, taken, say)
     if stated and (end := end_of_scale(reading)):
         column, value, shown = end
         at_end = labelled.filter(ColumnExpression(column) == ConstantExpression(value))
         note_end(_count(at_end), shown, say)
+
+
+def note_dropped(crowd: Relation, reading: Reading, say: Say) -> None:
+    """Tell how many annotations are left out for want of what they must have, if any are to be."""
+    if reading.missing == "drop":
+        _note_absent(_labelled(crowd, reading), reading, "left out (missing='drop')", say)
+
+
+def _labelled(crowd: Relation, reading: Reading) -> Relation:
+    return crowd.filter(ColumnExpression(columns_of(reading.label)[0]).isnotnull())
 
 
 def _note_absent(labelled: Relation, reading: Reading, become: str, say: Say) -> None:
