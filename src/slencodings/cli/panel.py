@@ -80,8 +80,13 @@ def _sides(
             "models=['gpt*', 'llama*'] or, where a column says who is a person, "
             "scored='kind=person'."
         )
+
+    def say(what: str, text: str) -> None:
+        if what != "scored":  # The votes predicted are people's, and the answer counts them.
+            read.say(what, text)
+
     try:
-        crowd = read.crowd(scored=models if people is None else people, sources=sources)
+        crowd = read.crowd(scored=models if people is None else people, sources=sources, say=say)
     except ValueError as error:
         # One parser reads both; what it says is about the option that was typed.
         message = str(error)
