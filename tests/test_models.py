@@ -229,9 +229,23 @@ def test_training_without_pytorch_says_what_to_install(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("slencodings.torch")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
-    words = r"networks need PyTorch.*; torch is missing\. Type: pip install 'slencodings\[torch\]'"
+    words = r"networks need .*; PyTorch is missing\. Type: pip install 'slencodings\[torch\]'"
     with pytest.raises(ImportError, match=words):
         models.classifier()
+
+
+@pytest.mark.parametrize("more", [[], ["--encoder", "folder"]])
+def test_texts_without_what_reads_them_say_what_to_install(here, sle, monkeypatch, more):
+    for name in [name for name in sys.modules if name.startswith("slencodings.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    asked = ("--features", "text.jsonl", "--text", "text", "--model", "m.safetensors", *more)
+    code, _, err = sle("train", "crowd.csv", *asked)
+    assert code == 1
+    torch = "; PyTorch, scikit-learn, safetensors are missing"
+    assert (torch if more else "by scikit-learn, which is not installed") in err
+    assert err.count("pip install 'slencodings[torch]'") == 1
 
 
 def test_a_model_knows_the_names_of_items_it_was_trained_on_and_no_others(here):
@@ -401,6 +415,3 @@ def test_an_encoder_without_transformers_says_what_to_install(here, monkeypatch)
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r"pip install 'slencodings\[trainers\]'"):
         sentence_encoder(str(here))
-    monkeypatch.setitem(sys.modules, "slencodings.torch.texts", None)
-    with pytest.raises(ImportError, match=r"pip install 'slencodings\[torch\]'"):
-        models.text_encoder("tiny", "text")

@@ -40,13 +40,8 @@ def text_encoder(name: str | None, text: str | None) -> Embed | None:
         return None
     if text is None:
         raise ValueError("`encoder` reads a column of text; none is named. Name it: text='COLUMN'.")
-    try:
-        from slencodings.torch.texts import sentence_encoder
-    except ImportError as error:
-        raise ImportError(
-            f"an encoder of texts needs PyTorch ({error}). Install it: pip install "
-            "'slencodings[torch]'"
-        ) from error
+    from slencodings.torch.texts import sentence_encoder
+
     return sentence_encoder(name)
 
 

@@ -164,7 +164,12 @@ def _names(called: str, column: str, values: list[Any]) -> list[Any]:
 
 def _counted(texts: list[str]) -> Features:
     """Counts of words and pairs of words, hashed into places and scaled to length one."""
-    from sklearn.feature_extraction.text import HashingVectorizer
-
+    try:
+        from sklearn.feature_extraction.text import HashingVectorizer
+    except ImportError as error:
+        raise ImportError(
+            "words are counted by scikit-learn, which is not installed. "
+            "Type: pip install 'slencodings[torch]'"
+        ) from error
     counts = HashingVectorizer(n_features=TEXT_FEATURES, ngram_range=(1, 2)).transform(texts)
     return counts.toarray().astype(np.float32)

@@ -2,7 +2,11 @@
 
 from importlib.util import find_spec
 
-if _missing := [name for name in ("torch", "sklearn", "safetensors") if find_spec(name) is None]:
+if _missing := [
+    name
+    for name in ("PyTorch", "scikit-learn", "safetensors")
+    if find_spec({"PyTorch": "torch", "scikit-learn": "sklearn"}.get(name, name)) is None
+]:
     raise ImportError(
         f"networks need PyTorch, scikit-learn and safetensors; {', '.join(_missing)} "
         f"{'is' if len(_missing) == 1 else 'are'} missing. Type: pip install 'slencodings[torch]'"
