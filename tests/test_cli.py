@@ -546,7 +546,7 @@ def test_what_a_message_says_to_type_for_a_wide_table_reads_it(sle: Sle):
     wide += ("--item", "what")
     assert refused(sle, *wide).endswith("which columns are annotators: --annotator ann,bob.")
     said = refused(sle, *wide, "--annotator", "ann,cy")
-    assert said.endswith("'ann', 'bob', 'note'. Name them: --annotator A,B,....")
+    assert said.endswith("'ann', 'bob', 'note'. Name them: --annotator A,B,...")
     assert sle("encode", *wide, "--annotator", "ann,bob").code == 0
 
 
@@ -605,10 +605,10 @@ def commands() -> dict[str, Any]:
         ("Say format='prodigy', or", "Say --format prodigy, or"),
         ("mean item='Task ID'?", "mean --item 'Task ID'?"),
         ("Pass annotator='COLUMN'.", "Pass --annotator COLUMN."),
-        ("labels=['a', ...].", "--labels a,...."),
+        ("labels=['a', ...].", "--labels a,..."),
         ("Say annotators=['ann', 'b c'].", "Say --annotator 'ann,b c'."),
         ("labels=['a', 'b c']; 2", "--labels 'a,b c'; 2"),
-        ("labels=[...].", "--labels A,B,...."),
+        ("labels=[...].", "--labels A,B,..."),
         ("labels=[0, 1]", "--labels 0,1"),
         ("ordered=['a]', 'b']. If", "--ordered 'a],b'. If"),
         ("Such as pairwise='left,right,winner'.", "Such as --pairwise left,right,winner."),

@@ -537,9 +537,24 @@ def test_rows_that_a_crowd_cannot_read_are_refused(
 
 
 def test_names_of_another_type_are_refused(sle: Sle):
-    stored(annotators=[1, 2, 3, 4])
+    stored(annotators=[0.5, 1.5, 2.5, 3.5])
     said = refused(sle, "crowd.csv", "-o", "out.csv", "--weigh", "crowd.json")
-    assert "`crowd` must know annotators as column 'annotator' does, by String; 1 came" in said
+    assert "`crowd` must know annotators as column 'annotator' does, by String; 0.5 came" in said
+
+
+def test_numbers_are_the_same_names_in_csv_and_in_json(sle: Sle):
+    table = skilled_table()
+    table["label"] = ["123"["abc".index(label)] for label in table["label"]]
+    table["annotator"] = ["1234"[("ann", "bob", "cy", "dan").index(x)] for x in table["annotator"]]
+    Path("text.csv").write_bytes(as_bytes(table))
+    numbers = table | {name: [int(x) for x in table[name]] for name in ("annotator", "label")}
+    Path("numbers.jsonl").write_bytes(as_bytes(numbers, "jsonl"))
+    for learned, other in (("text.csv", "numbers.jsonl"), ("numbers.jsonl", "text.csv")):
+        assert sle(learned, "-o", "a.csv", "--save-crowd", "crowd.json").code == 0
+        run = sle(other, "-o", "b.csv", "--weigh", "crowd.json")
+        assert run.code == 0, run.err
+        assert "are new to" not in run.err
+        assert Path("b.csv").read_text() == Path("a.csv").read_text()
 
 
 def test_reliability_given_to_the_library_is_refused_too(tmp_path: Path):

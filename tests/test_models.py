@@ -201,21 +201,13 @@ def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, sle):
 
 
 def test_a_model_is_not_scored_on_other_labels(here, sle):
-    sle(
-        "train",
-        "crowd.csv",
-        "--features",
-        "X.npz",
-        "--model",
-        "m",
-        "--epochs",
-        1,
-    )
+    sle("train", "crowd.csv", "--features", "X.npz", "--model", "m.safetensors", "--epochs", 1)
     (here / "other.csv").write_text("item,label\ni00,no\ni01,maybe\n")
-    code, _, err = sle("evaluate", "other.csv", "--features", "X.npz", "--model", "m")
+    code, _, err = sle("evaluate", "other.csv", "--features", "X.npz", "--model", "m.safetensors")
     assert code == 1
-    assert "labels the model was trained on, no, yes; 1 others came, first 'maybe'" in err
-    model = models.load("m")
+    came = "labels the model was trained on, 'no', 'yes'; 1 other came, first 'maybe'"
+    assert f"{came}. Name them all: --labels A,B,...\n" in err
+    model = models.load("m.safetensors")
     three = make([0, 1, 2], [0, 0, 0], [0, 1, 2])
     with pytest.raises(ValueError, match="labels the model was trained on"):
         models.score(model, three, np.zeros((3, 3)), np.ones(3, dtype=bool))
@@ -223,6 +215,23 @@ def test_a_model_is_not_scored_on_other_labels(here, sle):
         models.score(model, three, np.zeros((3, 3)), np.zeros(3, dtype=bool))
     with pytest.raises(ValueError, match=r"`test` must be a share in \[0, 1\); 1.5 came"):
         models.train(three, np.zeros((3, 3)), np.ones(3, dtype=bool), test=1.5)
+
+
+def test_a_model_of_numbers_in_csv_is_scored_on_numbers_in_json(here, sle):
+    how = ("--features", "X.npz", "--model", "m.safetensors")
+    with open("crowd.csv", newline="") as file:
+        rows = [row | {"label": 3 + 7 * (row["label"] == "yes")} for row in csv.DictReader(file)]
+    (here / "numbers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (here / "text.csv").write_text(
+        "item,annotator,label\n" + "".join("{item},{annotator},{label}\n".format(**r) for r in rows)
+    )
+    for learned, other in (("text.csv", "numbers.jsonl"), ("numbers.jsonl", "text.csv")):
+        sle("train", learned, *how, "--epochs", 5)
+        _, same, _ = sle("evaluate", learned, *how)
+        code, out, err = sle("evaluate", other, *how)
+        assert code == 0, err
+        assert out == same
+        assert "micro_f1" in out
 
 
 def test_training_without_pytorch_says_what_to_install(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -258,6 +259,19 @@ class Annotations:
 def as_names(names: Sequence[Any]) -> NDArray[Any]:
     """Names as an array: texts as objects, which are never cut, and all else as it comes."""
     return np.asarray(names, dtype=object if isinstance(names[0], str) else None)
+
+
+def names_like(names: NDArray[Any], known: Sequence[Any]) -> NDArray[Any]:
+    """Names, all integers, as numbers or as text, whichever the known ones are; else as they are.
+
+    >>> names_like(as_names(["1", "10"]), [3]), names_like(as_names(["1", "no"]), [3])
+    (array([ 1, 10]), array(['1', 'no'], dtype=object))
+    """
+    texts = [str(name) for name in names.tolist()]
+    read: Any = next((kind for kind in (int, str) if known and type(known[0]) is kind), None)
+    if read is None or not all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in texts):
+        return names
+    return as_names([read(text) for text in texts]) if texts else names
 
 
 def counted(n: int, noun: str) -> str:

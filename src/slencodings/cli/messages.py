@@ -34,12 +34,13 @@ def in_options(message: str, command: Any) -> str:
         option = options[found[1]]
         name = max(option.opts, key=len)
         if found[2] == "False":
-            return option.secondary_opts[0] if option.secondary_opts else found[0]
+            return option.secondary_opts[0] + found[3] if option.secondary_opts else found[0]
         try:
             given = _typed(ast.literal_eval(found[2]), option) if found[2] else ""
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return found[0]  # Words of the data, which only look like a parameter.
-        return f"{name} {given}".rstrip()
+        typed = f"{name} {given}".rstrip()
+        return typed if typed.endswith("...") else typed + found[3]
 
     signature = inspect.signature(command.callback, eval_str=True).parameters
 
@@ -48,8 +49,8 @@ def in_options(message: str, command: Any) -> str:
         return "" if get_origin(kind) is Literal and found[2] not in get_args(kind) else found[0]
 
     message = re.sub(rf", ({names})='([^']*)' to [^.,]*", if_taken, message)
-    message = re.sub(rf"`({names})`()", as_typed, message)
-    return re.sub(rf"\b({names})=({_GIVEN})", as_typed, message)
+    message = re.sub(rf"`({names})`()()", as_typed, message)
+    return re.sub(rf"\b({names})=({_GIVEN})(\.?)", as_typed, message)
 
 
 def with_what_came(error: Any) -> str:

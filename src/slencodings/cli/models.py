@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slencodings.annotations import Annotations, counted
+from slencodings.annotations import Annotations, counted, names_like, some
 from slencodings.evaluation.measure import codes_of_truth
 from slencodings.evaluation.scores import Scores, evaluate
 from slencodings.files import crowd as files
@@ -234,17 +234,22 @@ def score(
     """How good the model's opinions are on some items, one flat row; see `evaluate`."""
     if not use.any():
         raise ValueError("at least one item is needed to evaluate on; none came.")
-    strange = sorted(set(annotations.labels.tolist()) - set(model.classes_.tolist()), key=str)
-    if strange or len(annotations.labels) != len(model.classes_):
-        known = ", ".join(map(str, model.classes_.tolist()))
+    known = model.classes_.tolist()
+    labels = names_like(annotations.labels, known).tolist()
+    strange = sorted(set(labels) - set(known), key=str)
+    if strange or len(labels) != len(known):
         raise ValueError(
-            f"the crowd must have the labels the model was trained on, {known}; "
-            + (f"{len(strange)} others came, first {strange[0]!r}." if strange else "some miss.")
+            f"the crowd must have the labels the model was trained on, {some(known)}; "
+            + (
+                f"{counted(len(strange), 'other')} came, first {strange[0]!r}."
+                if strange
+                else "some miss."
+            )
             + " Name them all: labels=[...]."
         )
     crowd = annotations.of_items(np.flatnonzero(use))
     opinion = model.predict_opinion(X[use])
-    order = [model.classes_.tolist().index(name) for name in crowd.labels.tolist()]
+    order = [known.index(name) for name in labels]
     b, u, a = opinion
     codes = None if gold is None else codes_of_truth(gold[use])
     predicted = type(opinion)(b[:, order], u, a[:, order])

@@ -15,7 +15,7 @@ from duckdb import ColumnExpression, ConstantExpression
 from numpy.typing import NDArray
 
 from slencodings import __version__
-from slencodings.annotations import Annotations, counted, plainly, some
+from slencodings.annotations import Annotations, counted, names_like, plainly, some
 from slencodings.files.forms import about_rows, usual_form
 from slencodings.files.locate import Connection, Relation, Source
 from slencodings.files.scan import Tell
@@ -144,8 +144,10 @@ def read_job(job: Job, weighing: Weighing, crowd: Relation, reading: Reading) ->
         reading = replace(reading, confidence_scale=_scale(crowd, reading, say))
     if weighing.learns:
         stored = _learn(job, crowd, reading)
-    elif stored is not None and reading.annotator is not None:
-        _note_new(crowd, reading.annotator, stored, weighing.how, say)
+    elif stored is not None:
+        stored = _named_as_here(stored, crowd, reading)
+        if reading.annotator is not None:
+            _note_new(crowd, reading.annotator, stored, weighing.how, say)
     rows = read_rows(crowd, reading, crowd=stored)
     all_kept = reading.duplicates == "all" and reading.annotator is not None
     repeated = count_repeated(rows) if all_kept else None
@@ -165,6 +167,17 @@ def _learn(job: Job, crowd: Relation, reading: Reading) -> Crowd:
     )
     job.step("checking", None, "")
     return learned
+
+
+def _named_as_here(stored: Crowd, crowd: Relation, reading: Reading) -> Crowd:
+    """A stored crowd with names as columns have them: numbers are text in CSV, and not in JSON."""
+    columns = {"annotators": reading.annotator, "labels": reading.label}
+    for part, column in columns.items():
+        if isinstance(column, str):
+            there = crowd.filter(ColumnExpression(column).isnotnull()).project(quote(column))
+            names = names_like(getattr(stored, part), [x for (x,) in there.limit(1).fetchall()])
+            stored = replace(stored, **{part: names})
+    return stored
 
 
 def _note_new(crowd: Relation, annotator: str, stored: Crowd, name: str, say: Say) -> None:
