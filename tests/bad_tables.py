@@ -63,6 +63,12 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         r"every annotation must name its annotator; 1 of 4 rows have none in column 'who', first "
         r"in row 3 of the data, item 'b'\. Pass missing='drop' .* missing='trust'",
     ),
+    "annotator and confidence are null": (
+        {"who": ["ann", "bob", None, None], "doubt": [0.0, None, None, 0.0]},
+        {"annotator": "who", "confidence": "doubt"},
+        r"1 of 4 rows have none in column 'who', first in row 3 of the data, item 'b'; also 2 rows "
+        r"without confidence\. Pass missing='drop'",
+    ),
     "items of lists": (
         {},
         {"item": "list"},

@@ -24,13 +24,17 @@ _both, _either = nw.Expr.__and__, nw.Expr.__or__
 
 
 class Problem(NamedTuple):
-    """What may be wrong with a row, and how to say what is needed, what came and what to do."""
+    """What may be wrong with a row, and how to say what is needed, what came and what to do.
+
+    `lacks` is what it lacks, if rows without that may be left out by `missing`.
+    """
 
     condition: nw.Expr
     needed: str
     rows_have: str
     what_to_do: str
     shown: str | None = None
+    lacks: str = ""
 
     def say(self, count: int, rows: int, where: str) -> str:
         """The message about so many rows."""
@@ -70,6 +74,7 @@ def id_problems(item: str, annotator: str | None, first: str, missing: Missing) 
         "every annotation must name its annotator",
         f"have none in column {annotator!r}",
         "Pass missing='drop' to leave them out, missing='trust' to keep them.",
+        lacks="annotator",
     )
     return [nameless, anonymous]
 
@@ -162,6 +167,7 @@ def number_problems(value: Number, first: str, missing: Missing) -> list[Problem
         "are by one that it does not" if by_annotator else "have none",
         "Pass missing='drop' to leave them out, missing='trust' to count them as certain and "
         f"reliable, {without}=1 to keep them and use no such column.",
+        lacks=value.name,
     )
     return [out] * (not by_annotator) + [absent] * (missing == "error")
 
@@ -211,8 +217,13 @@ def _what_is_wrong(frame: Frame, problems: list[Problem], rows: int, found: list
         return "the table has no rows; at least one annotation is needed."
     if len(found) < len(problems):
         found = _counts(frame, ITEM, [problem.condition for problem in problems])[2:]
-    count, problem = next((n, problem) for n, problem in zip(found, problems, strict=True) if n)
-    return problem.say(count, rows, _where(frame, problem))
+    (count, problem), *more = [(n, x) for n, x in zip(found, problems, strict=True) if n]
+    also = [
+        f"; also {counted(n, 'row')} without {x.lacks}"
+        for n, x in more
+        if problem.lacks and x.lacks
+    ]
+    return problem.say(count, rows, _where(frame, problem) + "".join(also))
 
 
 def _counts(frame: Frame, first: str, conditions: Sequence[nw.Expr]) -> list[int]:
