@@ -44,7 +44,8 @@ def test_confidence_outside_0_to_1_is_kept_as_stated_and_not_taken_at_its_word(h
     assert present(crowd.annotations.stated).tolist() == [4, 2, 1, 3, 0, 4]
     assert present(crowd.annotations.reliability).tolist() == [0.9, 0.6, 0.7, 0.9, 0.6, 0.7]
     assert crowd.truth is None
-    assert any("confidence_scale=(0, 4) also takes it at its word" in text for text in told)
+    scale = "such as confidence_scale=(0, 4), also take it at its word"
+    assert any(scale in text for text in told)
     assert "read crowd.csv: 6 annotations of 3 items by 3 annotators, 2 labels" in told
 
 
@@ -106,6 +107,21 @@ def test_rows_without_numbers_are_an_error_or_dropped(here):
     crowd = read_crowd("gaps.csv", columns=ROLES, missing="drop", say=say)
     assert len(crowd.annotations.item) == 5
     assert "note 1 row without sure or trust or annotator left out (missing='drop')" in told
+
+
+@pytest.mark.parametrize(
+    ("levels", "scale"),
+    [("25", "1-5"), ("26", "1-7"), ("03", "0-4"), (("30", "80"), "0-100"), (("-3", "3"), "-3-3")],
+)
+def test_a_scale_of_confidence_is_named_by_ends_that_are_usual(sle, tmp_path, levels, scale):
+    low, high = levels
+    lines = [f"{i},{who},{'xy'[i % 2]},{low}" for i in range(6) for who in "ab"]
+    lines = ["item,annotator,label,sure", *lines, f"0,c,x,{high}"]
+    (tmp_path / "scaled.csv").write_text("\n".join(lines))
+    _, out, err = sle("reliability", "scaled.csv", "--confidence", "sure")
+    assert f"as people were shown it, such as --confidence-scale {scale}, also take it at" in err
+    assert "Name the ends of its scale by --confidence-scale, such as 1-5." in out
+    assert sle("reliability", "scaled.csv", "--confidence-scale", scale).code == 0
 
 
 def test_rows_without_annotator_that_are_dropped_are_told_and_their_items_stay(here):

@@ -307,7 +307,7 @@ def _notes(columns: Columns, judged: Judgments, labels: NDArray[Any]) -> list[st
     if set(columns["stated"]) != {None} and set(columns["overconfidence"]) == {None}:
         notes.append(
             "Stated confidence is not on [0, 1], so it is not compared with what it earned. Name "
-            "the ends of its scale, such as 1-5, where it is read."
+            "the ends of its scale by `confidence_scale`, such as 1-5."
         )
     return notes
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from slencodings.cli.command import prices
+from slencodings.cli.messages import spelled
 from slencodings.cli.on_a_crowd import Found, Read, echo, on_a_crowd, show
 
 if TYPE_CHECKING:
@@ -119,6 +121,9 @@ def reliability(
         rng=seed or 0,
         progress=tell,
     )
+    option = spelled("confidence_scale")
+    in_options = [note.replace("`confidence_scale`", option) for note in roster.notes]
+    roster = replace(roster, notes=in_options)
     levels = [level._asdict() for level in roster.levels]
     about: AnyRow = {"notes": roster.notes, "levels": levels, "seed": seed or 0}
     return Found(roster.to_rows(), about, lambda: echo(str(roster)))

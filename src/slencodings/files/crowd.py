@@ -34,6 +34,9 @@ from slencodings.progress import Progress, Say
 from slencodings.tables.arrays import read_annotations
 from slencodings.tables.roles import Reading
 
+# Usual ends of scales of confidence, the narrowest first.
+USUAL_SCALES = ((1, 5), (0, 4), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
+
 
 class ReadCrowd(NamedTuple):
     """Who said what, and what is true.
@@ -226,8 +229,11 @@ def _note_scale(stated: Floats, say: Say) -> None:
     """Tell if confidence is on a scale whose ends nobody named."""
     low, high = stated.min(initial=np.inf), stated.max(initial=-np.inf)
     if low < 0 or high > 1:
+        # The lowest answer that came is worth nothing if it is taken for the end.
+        first, last = next((s for s in USUAL_SCALES if s[0] <= low and high <= s[1]), (low, high))
         say(
             "note",
-            f"confidence runs from {low:g} to {high:g}; its worth is learned, and "
-            f"confidence_scale=({low:g}, {high:g}) also takes it at its word",
+            f"confidence runs from {low:g} to {high:g}; its worth is learned. The ends of its "
+            f"scale as people were shown it, such as confidence_scale=({first:g}, {last:g}), also "
+            "take it at its word",
         )
