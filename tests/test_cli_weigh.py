@@ -542,6 +542,21 @@ def test_names_of_another_type_are_refused(sle: Sle):
     assert "`crowd` must know annotators as column 'annotator' does, by String; 0.5 came" in said
 
 
+@pytest.mark.parametrize("confidence", ["1.5", "-2"])
+def test_one_confidence_for_all_lies_within_a_scale(sle: Sle, confidence: str):
+    Path("crowd.csv").write_bytes(
+        as_bytes({k: v for k, v in skilled_table().items() if k[0] != "c"})
+    )
+    asked = ["crowd.csv", "-o", "out.csv", "--confidence"]
+    assert sle(*asked, "0.5", "--save-crowd", "crowd.json").code == 0
+    for weigh in ("learned", "stated", "crowd.json"):
+        said = refused(sle, *asked, confidence, "--weigh", weigh)
+        assert "--confidence must be a column, a number in [0, 1]" in said
+        assert f"; {float(confidence)} came. Name the ends" in said
+        low = sle(*asked, confidence, "--confidence-scale", "-2-5", "--weigh", weigh)
+        assert low.code == 0, low.err
+
+
 def test_numbers_are_the_same_names_in_csv_and_in_json(sle: Sle):
     table = skilled_table()
     table["label"] = ["123"["abc".index(label)] for label in table["label"]]

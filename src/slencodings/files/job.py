@@ -194,8 +194,8 @@ def _note_new(crowd: Relation, annotator: str, stored: Crowd, name: str, say: Sa
 
 def _scale(crowd: Relation, reading: Reading, say: Say) -> Any:
     """The ends of the confidence scale; or what it is worth, learned from the crowd."""
-    scale = reading.confidence_scale
-    if not isinstance(reading.confidence, str):
+    scale, confidence = reading.confidence_scale, reading.confidence
+    if confidence is None or (scale == "calibrated" and not isinstance(confidence, str)):
         raise ValueError(
             "a confidence scale needs a column of confidence; none was found. "
             "Name it: confidence='COLUMN'."

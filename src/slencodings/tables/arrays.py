@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from slencodings.annotations import Annotations, as_names, shared_base_rate
 from slencodings.choices import Duplicates, Missing
 from slencodings.opinion import Floats, Opinion
+from slencodings.tables import columns as col
 from slencodings.tables.codes import at_its_word, read_codes
-from slencodings.tables.columns import unchanged
 from slencodings.tables.engines import (
     ANNOTATOR,
     ITEM,
@@ -88,11 +88,12 @@ def read_annotations(table: Any, reading: Reading) -> Annotations:
     if reading.duplicates == "average":
         check_named(reading)
         return read_annotations(table, replace(reading, duplicates="all")).averaged()
-    if (plain := read_codes(table, reading)) is not None:
-        return plain
     as_stated = reading
     if reading.confidence_scale is None:
-        as_stated = replace(reading, confidence_scale=unchanged)
+        col.check_constant(col.stated(reading)[0])
+        as_stated = replace(reading, confidence_scale=col.unchanged)
+    if (plain := read_codes(table, reading)) is not None:
+        return plain
     rows = read_rows(_in_memory(table, reading), as_stated, ordered=True)
     y = [probability(k) for k in range(len(rows.labels))] if rows.soft else ["sle_y"]
     arrays, items, annotators = _codes(rows, y, named=reading.annotator is not None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from numbers import Real
@@ -343,6 +343,8 @@ def numbers_of(reading: Reading, crowd: Crowd | None) -> tuple[list[Number], Cal
         # Its worth was learned as it is; the ends of a scale say what may come.
         to_uncertainty = unchanged
         if not reading.confidence_scale:
+            levels = [0.0, 1.0, *crowd.levels.tolist()]
+            check_constant(doubt._replace(low=min(levels), high=max(levels)))
             doubt = doubt._replace(low=-math.inf, high=math.inf)
     return [doubt, reliability(reading.reliability)], to_uncertainty
 
@@ -402,6 +404,12 @@ def number(schema: nw.Schema, value: Number) -> nw.Expr:
         return nw.col(spec).cast(nw.Float64).fill_nan(None).alias(value.column)
     check_range(value, spec)
     return nw.lit(float(spec)).alias(value.column)
+
+
+def check_constant(value: Number) -> None:
+    """Refuse one number for all that is out of its range."""
+    if not isinstance(value.spec, str | Mapping):
+        check_range(value, value.spec)
 
 
 def check_range(value: Number, given: Any, of: str = "") -> None:
