@@ -94,7 +94,8 @@ def test_the_main_job_is_one_line(sle: Sle):
         "columns  item = item, annotator = annotator, label = label, confidence = confidence, "
         "reliability = reliability\n"
         "read     crowd.csv: 4 rows, 2 labels: no, yes\n"
-        "wrote    targets.parquet: 2 rows, wide, cumulative, smoothing 0.01\n",
+        "wrote    targets.parquet: 2 rows, wide: probability by votes as stated, cumulative, "
+        "smoothing 0.01\n",
     )
     result = pq.read_table("targets.parquet").to_pydict()
     assert result["item"] == ["007", "8"]

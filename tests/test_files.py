@@ -174,7 +174,9 @@ def test_what_was_done_is_said(tmp_path: Path):
     assert said[1] == "read in.csv: 3 rows, 2 labels: no, yes"
     assert "1 row repeats an earlier (item, annotator) pair; all are kept" in said[2]
     assert "`duplicates` average|first|last|error" in said[2]
-    assert said[3].endswith("out.csv: 2 rows, wide, cumulative, smoothing 0.01")
+    assert said[3].endswith(
+        "out.csv: 2 rows, wide: probability by votes as stated, cumulative, smoothing 0.01"
+    )
 
 
 def test_repeats_of_many_rows_are_counted_on_some_of_the_items(

@@ -55,7 +55,8 @@ def test_adding_may_write_the_opinions_of_all_that_is_there(tmp_path: Path):
     said = add(tmp_path, part(table, range(30, 60)), target=str(tmp_path / "all.csv"))
     assert said[-2:] == [
         f"added new.csv to {tmp_path}/store.parquet: 60 rows in 2 batches, 3 labels",
-        f"wrote {tmp_path}/all.csv: 4 rows, wide, cumulative, smoothing 0.01",
+        f"wrote {tmp_path}/all.csv: 4 rows, wide: probability by votes as stated, cumulative, "
+        "smoothing 0.01",
     ]
     encode_file(str(tmp_path / "store.parquet"), str(tmp_path / "again.csv"), columns={})
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()

@@ -91,5 +91,6 @@ def test_another_crowd_is_refused(tmp_path: Path):
     assert not any("weighed as stated" in line for line in said)
     words = "the store has none as crowd, and another one came"
     assert_refused(tmp_path, words, part(table, range(40, 60)), weigh=other)
-    with pytest.raises(ValueError, match="a question to a learned crowd, and none came"):
+    words = r"store.parquet was begun without one; .*store with weigh='FILE' that `save_crowd`"
+    with pytest.raises(ValueError, match=words):
         opinions(tmp_path, reading="truth")

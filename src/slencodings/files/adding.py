@@ -111,6 +111,12 @@ def fuse_store(job: Job, path: Path) -> Metadata:
 
 def _fuse_sums(job: Job, total: Relation, store: Store, name: str) -> tuple[Relation, Metadata]:
     """The opinions of all that is in a store, and how they were made."""
+    if store.crowd is None and job.fusing.reading == "truth":
+        raise ValueError(
+            f"what is true is a question to a learned crowd, and {name} was begun without one; "
+            "reading='truth' came. Leave it out, or begin another store with weigh='FILE' that "
+            "`save_crowd` wrote."
+        )
     smoothing = store.smoothing if store.crowd is None else None
     check_finite(job.output.writer, smoothing, job.fusing.values)
     rows = sums.as_rows(total, store)

@@ -314,7 +314,8 @@ _ASKED = {
 
 def tell_written(place: str, about: Mapping[str, Any], say: Say) -> None:
     """Tell what was written: how much, how opinions were made and what they mean."""
-    how = f"{about['form']}, {about['operator']}, smoothing {about['smoothing']:g}"
+    stated = "probability by votes as stated"
+    how = f"{about['form']}: {stated}, {about['operator']}, smoothing {about['smoothing']:g}"
     if "reading" in about:
         weights = {"learned": "learned weights"}.get(about["weigh"], f"weights of {about['weigh']}")
         weights = weights if about["crowd"]["losses"] else "one count each"
