@@ -71,6 +71,22 @@ def test_texts_may_be_numbers_and_missing(here):
     assert not X[1:].any()
 
 
+def test_an_item_in_several_rows_has_the_features_of_each(here):
+    rows = [("i01", 1, "b c"), ("i00", 2, "a"), ("i01", 1, "b c"), ("z", 3, ""), ("z", 3, "")]
+    for name, lines in {"once.jsonl": [rows[0], rows[1], rows[3]], "often.jsonl": rows}.items():
+        texts = [json.dumps({"item": i, "a": a, "text": t}) + "\n" for i, a, t in lines]
+        (here / name).write_text("".join(texts))
+        (here / f"{name}.csv").write_text("item,a\n" + "".join(f"{i},{a}\n" for i, a, _ in lines))
+    for end, text in (("", "text"), (".csv", None)):
+        once, often = (
+            read_features(f"{name}.jsonl{end}", ["i00", "i01"], text=text)
+            for name in ("once", "often")
+        )
+        assert once.items == often.items == ["i00", "i01", "z"]
+        np.testing.assert_array_equal(once.X, often.X)
+        np.testing.assert_array_equal(once.there, often.there)
+
+
 def test_features_that_cannot_be_used_are_told(here):
     np.savez("other.npz", X=np.zeros((2, 2)))
     np.savez("empty.npz", item=np.asarray([], dtype=str), X=np.zeros((0, 2)))
@@ -89,11 +105,11 @@ def test_features_that_cannot_be_used_are_told(here):
         "empty.npz": "it has no rows",
         "other.npz": r"must have the arrays `item` \(n,\) and `X`",
         "nan.npz": "must be finite numbers; 1 of 2 rows of nan.npz are not.*item 'i01'",
-        "twice.npz": "must stand in one row of twice.npz; 1 row repeats",
+        "twice.npz": r"in all its rows of twice.npz; 1 row of 2 differ .*item 'i00'\. Keep one",
         "objects.npz": r"as NPZ: Object.* Save text as text: item=names.astype\(str\)\.$",
         "broken.npz": "cannot be read as NPZ",
         "bare.csv": "has no columns but 'item'",
-        "words.csv": "column 'a' must hold numbers",
+        "words.csv": r"column 'a' must hold numbers.*, or learn from it as text: text='a'\.$",
         "nameless.csv": "name an item in each row.*; 2 of 3 rows do not, first nothing in row 2",
         "lists.jsonl": r"column 'item' of lists.jsonl must name.*; 1 of 1 row does not, first \[",
     }

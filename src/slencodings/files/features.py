@@ -54,7 +54,8 @@ def read_features(
     Parameters
     ----------
     source : .npz with the arrays `item` (n,) and `X` (n, D) or images `X` (n, ...); or CSV, TSV,
-        Parquet or JSONL with a column for the item and numbers in all others
+        Parquet or JSONL with a column for the item and numbers in all others; all rows of an item
+        say the same, as those of a crowd do
     items : the names to look for
     feature_item : the column of item names, found by its usual names if left out
     text : a column of text instead of numbers
@@ -68,13 +69,9 @@ def read_features(
     )
     if not names:
         raise ValueError(f"{source} must have features of the crowd's items; it has no rows.")
-    place = {name: n for n, name in enumerate(names)}
-    if len(place) < len(names):
-        more = len(names) - len(place)
-        raise ValueError(
-            f"the features of an item must stand in one row of {source}; "
-            f"{counted(more, 'row')} repeat{'s' * (more == 1)} an item."
-        )
+    place: dict[Any, int] = {}
+    for n, name in enumerate(names):
+        place.setdefault(name, n)
     wanted = [str(name) if str(name) in place else name for name in items]
     if not any(name in place for name in wanted):
         raise ValueError(
@@ -87,12 +84,26 @@ def read_features(
             f"features must be finite numbers; {bad.sum():,} of {counted(len(X), 'row')} of "
             f"{source} are not, first that of item {names[int(np.argmax(bad))]!r}."
         )
+    if len(place) < len(names):
+        _check_alike(X, names, place, source)
     known = set(wanted)
-    extra = [name for name in names if name not in known]
+    extra = [name for name in place if name not in known]
     there = np.asarray([name in place for name in (*wanted, *extra)], dtype=bool)
     rows = np.zeros((len(there), *X.shape[1:]), dtype=np.float32)
     rows[there] = X[[place[name] for name in (*wanted, *extra) if name in place]]
     return ItemFeatures([*items, *extra], rows, there)
+
+
+def _check_alike(X: Features, names: list[Any], place: dict[Any, int], source: str) -> None:
+    """Refuse rows that say something else of an item than its first."""
+    first = X[[place[name] for name in names]]
+    differ = (first != X).reshape(len(X), -1).any(axis=1)
+    if differ.any():
+        raise ValueError(
+            f"the features of an item must be the same in all its rows of {source}; "
+            f"{counted(int(differ.sum()), 'row')} of {len(X):,} differ from an earlier one, first "
+            f"of item {names[int(np.argmax(differ))]!r}. Keep one row for each item."
+        )
 
 
 def _from_arrays(path: Path) -> tuple[list[Any], Features]:
@@ -138,12 +149,16 @@ def _from_table(
         if not inputs:
             raise ValueError(f"{called} has no columns but {column!r}; features are needed.")
         numbers = [] if text else inputs
-        relation = typed(table.pick([column, *inputs], numbers), numbers)
+        or_else = "learn from it as text: text={}"
+        relation = typed(table.pick([column, *inputs], numbers), numbers, or_else=or_else)
         arrays = relation.fetchnumpy()
     rows = _names(called, column, np.ma.asarray(arrays[column]).tolist(None))
     if text:
         texts: list[Any] = np.ma.asarray(arrays[text]).tolist(None)  # they may be numbers
-        return rows, embed(["" if words is None else str(words) for words in texts])
+        texts = ["" if words is None else str(words) for words in texts]
+        # A crowd has the text of an item in each row of it.
+        pairs = list(dict.fromkeys(zip(rows, texts, strict=True)))
+        return [name for name, _ in pairs], embed([words for _, words in pairs])
     columns = [np.ma.filled(np.ma.asarray(arrays[c]).astype(float), np.nan) for c in inputs]
     return rows, np.stack(columns, axis=1).astype(np.float32)
 

@@ -130,11 +130,16 @@ def _is_word(name: str) -> str:
 
 
 def typed(
-    relation: Relation, numbers: Sequence[str], say: Say = lambda what, text: None
+    relation: Relation,
+    numbers: Sequence[str],
+    say: Say = lambda what, text: None,
+    *,
+    or_else: str = "name another column",
 ) -> Relation:
     """The relation with text turned into numbers in some columns; other words are refused.
 
-    Where no number has a point, commas may part decimals, and that is said.
+    Where no number has a point, commas may part decimals, and that is said. `or_else` is what else
+    may be done about words in a column {}.
     """
     texts = _texts(relation)
     for name in numbers:
@@ -159,7 +164,7 @@ def typed(
                 mend = f"Write {value.strip()} as {float(percent[1]) / 100:g}"
             raise ValueError(
                 f"column {name!r} must hold numbers; {counted(count, 'row')} {do} not, first "
-                f"{value!r} in row {row} of the data. {mend}, or name another column."
+                f"{value!r} in row {row} of the data. {mend}, or {or_else.format(repr(name))}."
             )
         if count:
             say("note", f"column {name!r} has decimal commas: {value} is {value.replace(',', '.')}")
