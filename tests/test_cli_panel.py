@@ -71,7 +71,12 @@ def test_models_may_be_named_instead_of_people_and_sentences_come_before_tables(
         (["--models", "kind=robot"], 1, "--models needs a value of the column 'kind'"),
         (["--people", "kind=robot"], 1, "--people needs a value of the column 'kind'"),
         (["--people", "*"], 1, "by `?(--)?people`? there is no model"),
-        (["--models", "good,dice", "--costs", "good"], 2, "NAME=PRICE with commas is needed"),
+        (
+            ["--models", "good,dice", "--costs", "good.csv"],
+            2,
+            "or NAME=PRICE with commas .*; 'good.csv' came, and there is no such file",
+        ),
+        (["--models", "good,dice", "--costs", "good=x"], 2, "; 'good=x' came."),
         (["--models", "good,dice", "--costs", "good=2"], 1, "--costs must have a price above 0"),
         (["--models", "good,dice", "--targets", "out.pdf"], 1, "out.pdf"),
         (["--models", "good,dice", "--folds", "30"], 1, "30 and 40 such items came"),

@@ -314,7 +314,8 @@ def test_json_that_would_be_misread_is_refused(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"a": 1', "line 3 is not JSON, Expecting ',' delimiter at 8: '{\"a\": 1'"),
+        (b'{"a": 1', "line 3 is not JSON, Expecting ',' delimiter at column 8: '{\"a\": 1'"),
+        (b'{"a": "x', 'line 3 is not JSON, Unterminated string at column 7: \'{"a": "x\''),
         (b'{"a": "\xe9"}', "line 3 is not UTF-8"),
         (b'{"a": 1}', ""),
     ],

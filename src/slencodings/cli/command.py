@@ -152,8 +152,10 @@ def prices(text: str) -> dict[str, float]:
     for word in words(text) or [""]:
         name, equals, price = word.rpartition("=")
         if not equals or not re.fullmatch(r" *\d*\.?\d+(e-?\d+)? *", price):
+            no_file = "" if equals else ", and there is no such file"
             raise typer.BadParameter(
-                f"NAME=PRICE with commas is needed, such as gpt-4o=3,llama=0.5; {word!r} came.",
+                "a file is needed, or NAME=PRICE with commas such as gpt-4o=3,llama=0.5; "
+                f"{word!r} came{no_file}.",
                 param_hint="--costs",
             )
         found[name.strip()] = float(price)

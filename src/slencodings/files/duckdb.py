@@ -149,7 +149,8 @@ def _broken_line(path: Path) -> str:
                 return f"line {number} is not UTF-8."
             except json.JSONDecodeError as error:
                 start = line[:60].decode(errors="replace").rstrip()
-                return f"line {number} is not JSON, {error.msg} at {error.colno}: {start!r}."
+                why = error.msg.removesuffix(" starting at").removesuffix(" at")
+                return f"line {number} is not JSON, {why} at column {error.colno}: {start!r}."
             except RecursionError:
                 return f"line {number} is nested too deeply."
             except ValueError as error:
