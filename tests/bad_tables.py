@@ -169,7 +169,7 @@ BAD: dict[str, tuple[Columns, dict[str, Any], str]] = {
         {},
         {"labels": ["no", "maybe"]},
         r"column 'said' must hold one of labels=\['no', 'maybe'\]; 1 of 4 rows do not, first 'yes' "
-        r"in row 1 of the data, item 'a'\. Add what is missing to labels, or leave labels out",
+        r"in row 1 of the data, item 'a'\. Add what is missing to `labels`, or leave it out to",
     ),
     "labels of another type": (
         {},

@@ -341,8 +341,15 @@ def test_a_shell_can_complete_the_verbs(sle: Sle, monkeypatch):
             ["crowd.csv", "-o", "-", "--operator", "sum"],
             r"--operator'?: 'sum' is not one of .*'\.?$",
         ),
-        (["crowd.csv", "-o", "-", "--smoothing", "2"], "--smoothing"),
         # Older typers name what came in words of their own.
+        (
+            ["crowd.csv", "-o", "-", "--smoothing", "2"],
+            "--smoothing.*(a number of at most 1 is needed; '2' came|: 2.* not in the range)",
+        ),
+        (
+            ["crowd.csv", "-o", "-", "--seed", "-1"],
+            "--seed.*(a number of at least 0 is needed; '-1' came|: -1 is not in the range)",
+        ),
         (["crowd.csv", "-o", "-", "--smoothing", "much"], "(a number is needed; |: )'much' "),
         (["crowd.csv", "-o", "-", "--seed", "0.5"], "(a whole number is needed; |: )'0.5' "),
         (["crowd.csv", "-o", "-", "--prior-weight", "0"], "positive number is needed; 0 came"),

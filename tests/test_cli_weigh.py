@@ -353,7 +353,7 @@ def test_of_very_many_labels_votes_are_the_answer(sle: Sle, monkeypatch: pytest.
         ({"converged": False}, "learning did not come to an end; what it had found by then"),
         (
             {"losses": {"votes": 0.5, "held_out": 0.5, "learned": 0.4}},
-            "it predicts votes no better than counting them does",
+            "no better than counting them does; --weigh stated goes by stated confidence and",
         ),
     ],
     ids=str,
@@ -453,7 +453,7 @@ def test_what_is_true_is_not_asked_of_what_was_stated(sle: Sle):
         ("crowd.jsn", None, r"there is no file 'crowd.jsn'. Did you mean 'crowd.json'\?"),
         ("leanred", None, r"no file 'leanred'. Did you mean 'learned'\?"),
         ("elsewhere/crowd", None, r"'learned', 'stated' or a file.* no file 'elsewhere/crowd'.$"),
-        ("folder", None, r"there is no file 'folder'"),
+        ("folder", None, r"--weigh must be 'learned', .*; there is no file 'folder'"),
         (
             "crowd.csv",
             None,
@@ -523,7 +523,7 @@ ONE_FOR_ALL = r"1, 2, 3; none came. Pass --confidence COLUMN, or one for all: --
             "crowd.json --labels a,b",
             "label,confidence",
             "x,a,1",
-            r"'c'; 'a', 'b' came. Leave labels",
+            r"'c'; 'a', 'b' came. Leave --labels out",
         ),
     ],
 )

@@ -204,6 +204,8 @@ def test_training_that_cannot_be_is_told_and_the_old_model_stays(here, sle):
         ("--objective", "mtlsl"): "mtlsl needs the true label of every item that is trained on",
         ("--features", "none.npz"): "there is no file 'none.npz'",
         ("--predictions", "p.docx"): "chooses its format",
+        ("--model", "m.pt"): "a model is a safetensors file; 'm.pt' came. Name it m.safetensors.",
+        ("--features", "m.safetensors"): "the output must not replace its own input",
         ("--test", 0.99): "at least two items with features and annotations are needed",
     }
     for words, text in cases.items():

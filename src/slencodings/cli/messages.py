@@ -14,6 +14,14 @@ from typing import Any, Literal, cast, get_args, get_origin
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _GIVEN = rf"""{_TEXT}|\[(?:{_TEXT}|[^\]'"])*\]|\([^)]*\)|True|False|-?\d+(?:\.\d+)?|\.\.\."""
 
+# What was needed where typer says that it did not come.
+_NEEDED = {
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than_equal": "a number of at most {le:g}",
+}
+
 
 def in_options(message: str, command: Any) -> str:
     """A library message with the parameters that a command has spelled as its options.
@@ -59,7 +67,7 @@ def with_what_came(error: Any) -> str:
     for wrong in getattr(error.__cause__, "errors", list[Any])():
         if wrong["type"] == "value_error":  # It says itself what was needed and what came.
             return str(wrong["ctx"]["error"])
-        needed = {"int_parsing": "a whole number", "float_parsing": "a number"}.get(wrong["type"])
+        needed = _NEEDED.get(wrong["type"], "").format(**wrong.get("ctx", {}))
         needed = f"{needed} is needed" if needed else wrong["msg"]
         return f"{needed}; {wrong['input']!r} came."
     return error.message

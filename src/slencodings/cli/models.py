@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from slencodings.evaluation.scores import Scores, evaluate
 from slencodings.files import crowd as files
 from slencodings.files.features import Embed, read_features
 from slencodings.files.job import Also, Known
-from slencodings.files.write import AnyRow
+from slencodings.files.write import AnyRow, check_place
 from slencodings.opinion import Opinion
 from slencodings.progress import Progress, Say
 from slencodings.trust.crowd import Crowd
@@ -48,6 +49,16 @@ def text_encoder(name: str | None, text: str | None) -> Embed | None:
 def load(path: str) -> SLEClassifier:
     """Read a model that `train` made and `save` wrote."""
     return classifier().load(path)
+
+
+def check_model_place(path: str, *inputs: str) -> None:
+    """Refuse a place where no model can be written, or a name that says it is something else."""
+    here = Path(path)
+    if here.suffix.lower() != ".safetensors":
+        raise ValueError(
+            f"a model is a safetensors file; {here.name!r} came. Name it {here.stem}.safetensors."
+        )
+    check_place(path, inputs)
 
 
 class ModelInput(NamedTuple):

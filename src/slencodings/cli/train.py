@@ -38,9 +38,8 @@ def train(
     from slencodings.annotations import counted
     from slencodings.cli import models
     from slencodings.files.rows import check_rows_target, write_rows
-    from slencodings.files.write import check_place
 
-    check_place(model, read.source, features)
+    models.check_model_place(model, *read.source, features)
     if predictions is not None:
         check_rows_target(predictions, read.source)
     embed = models.text_encoder(encoder, text)

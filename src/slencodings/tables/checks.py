@@ -91,7 +91,7 @@ def label_problems(
     else:
         named = reading.named
         needed = f"one of {named}={list(labels)!r}"
-        what_to_do = f"Add what is missing to {named}, or leave {named} out to take all there are."
+        what_to_do = f"Add what is missing to `{named}`, or leave it out to take all there are."
     needed = f"column {reading.label!r} must hold {needed}"
     unknown = ~nw.col(LABEL).is_in(list(labels)) & ~nw.col(LABEL).is_null()
     return [Problem(unknown, needed, "do not", what_to_do, LABEL)]

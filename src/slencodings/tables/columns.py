@@ -123,7 +123,7 @@ def _known_names(
     if labels is not None and list(labels) != known["labels"]:
         raise ValueError(
             f"`labels` are those that the crowd was learned for, {some(known['labels'])}; "
-            f"{some(labels)} came. Leave labels out."
+            f"{some(labels)} came. Leave `labels` out."
         )
     return known["labels"]
 

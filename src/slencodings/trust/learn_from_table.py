@@ -92,7 +92,11 @@ def plain_reading(reading: Reading) -> Reading:
 def _note(crowd: Crowd, say: Callable[[str, str], None]) -> None:
     """Tell what may surprise of what was learned."""
     if crowd.losses.get("held_out", -math.inf) >= crowd.losses["votes"]:
-        say("note", "it predicts votes no better than counting them does")
+        say(
+            "note",
+            "it predicts votes no better than counting them does; weigh='stated' goes by stated "
+            "confidence and reliability instead",
+        )
     if not crowd.converged:
         say("note", "learning did not come to an end; what it had found by then is used")
     if crowd.model is None:

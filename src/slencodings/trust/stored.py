@@ -176,7 +176,7 @@ def load_crowd(name: str) -> Crowd:
         near = difflib.get_close_matches(path.name, words, 1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise FileNotFoundError(
-            "weigh must be 'learned', 'stated' or a file with a stored crowd; there is no file "
+            "`weigh` must be 'learned', 'stated' or a file with a stored crowd; there is no file "
             f"{name!r}.{meant}"
         )
     try:
