@@ -109,7 +109,7 @@ def test_features_that_cannot_be_used_are_told(here):
         "objects.npz": r"as NPZ: Object.* Save text as text: item=names.astype\(str\)\.$",
         "broken.npz": "cannot be read as NPZ",
         "bare.csv": "has no columns but 'item'",
-        "words.csv": r"column 'a' must hold numbers.*, or learn from it as text: text='a'\.$",
+        "words.csv": r"column 'a' must hold numbers.*, or say that it is the text.*: text='a'\.$",
         "nameless.csv": "name an item in each row.*; 2 of 3 rows do not, first nothing in row 2",
         "lists.jsonl": r"column 'item' of lists.jsonl must name.*; 1 of 1 row does not, first \[",
     }

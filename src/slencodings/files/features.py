@@ -149,7 +149,7 @@ def _from_table(
         if not inputs:
             raise ValueError(f"{called} has no columns but {column!r}; features are needed.")
         numbers = [] if text else inputs
-        or_else = "learn from it as text: text={}"
+        or_else = "say that it is the text to learn from: text={}"
         relation = typed(table.pick([column, *inputs], numbers), numbers, or_else=or_else)
         arrays = relation.fetchnumpy()
     rows = _names(called, column, np.ma.asarray(arrays[column]).tolist(None))
