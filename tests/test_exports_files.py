@@ -152,6 +152,16 @@ def test_parquet_is_read_with_what_is_nested(tmp_path: Path):
     assert export.columns == {"item": ["i"], "annotator": ["u"], "label": ["yes"]}
 
 
+def test_times_with_a_zone_need_no_other_package(tmp_path: Path):
+    path, time = tmp_path / "x.parquet", "TIMESTAMPTZ '2024-01-01 00:00:00+00'"
+    times = f"{time} AS \"o'clock\", {{'at': [{time}], 'n': 1}} AS q"
+    present(duckdb.sql(f"SELECT 'i' AS id, {times}")).write_parquet(str(path))
+    ((_, found),) = every(path)
+    assert [*found] == ["id", "o'clock", "q"]
+    assert isinstance(found["o'clock"], str)
+    assert found["q"] == {"at": [found["o'clock"]], "n": 1}
+
+
 def test_a_file_that_ends_its_reader_is_no_matter_to_the_next(tmp_path: Path):
     with pytest.raises(ValueError, match=r"damaged.parquet cannot be read as Parquet: .*Copy it"):
         every(Path(__file__).parent / "data/damaged.parquet")

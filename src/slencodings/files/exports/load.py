@@ -46,6 +46,7 @@ BY_ID = ({"annotations", "annotators"}, {"fields", "responses"})
 READERS: dict[str, Reader] = {
     tool: import_module(f"{__package__}.{tool.replace('-', '_')}").READER for tool in get_args(Tool)
 }
+_ZONED = "TIMESTAMP WITH TIME ZONE"
 # How many records are looked at to tell what a file is, and how large the first may be.
 LOOKED_AT, LARGEST_FIRST = 50, 1 << 24
 
@@ -401,9 +402,20 @@ def _parquet(path: Path) -> Iterator[Keyed]:
 
     import duckdb
 
+    from slencodings.files.write import quote
+
     with _engine().cursor() as connection:
         try:
-            found = connection.execute("FROM read_parquet(?)", [glob.escape(str(path))])
+            name = [glob.escape(str(path))]
+            columns = connection.execute("DESCRIBE FROM read_parquet(?)", name).fetchall()
+            # As text: DuckDB hands out times with a zone by pytz, which may not be installed.
+            texts = ", ".join(
+                f"CAST({quote(column)} AS {type.replace(_ZONED, 'VARCHAR')}) AS {quote(column)}"
+                for column, type, *_ in columns
+                if _ZONED in type
+            )
+            taken = f"* REPLACE ({texts})" if texts else "*"
+            found = connection.execute(f"SELECT {taken} FROM read_parquet(?)", name)
         except duckdb.Error as error:
             _engine.cache_clear()  # One that a file has ended answers nothing any more.
             why = str(error).splitlines()[0]
