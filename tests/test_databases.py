@@ -379,7 +379,7 @@ def test_sle_encode_reads_a_database(sle: Sle, tmp_path: Path) -> None:
     assert "read     people: 160 rows, 3 labels: a, b, c" in run.err
     how = ("--weigh", "stated", "--confidence-scale", "1-3")
     run = sle("encode", address, "--table", "people", "--into-table", "opinions", *how)
-    assert "wrote    opinions: 40 rows, wide, cumulative" in run.err
+    assert "wrote    opinions: 40 rows, wide: probability by votes as stated, cumulative" in run.err
     for words, message in (
         ((address, "-o", "x.csv"), "`--table annotations`; no table came"),
         ((address, "y.csv", "--table", "t", "-o", "x.csv"), "2 inputs came"),

@@ -234,11 +234,7 @@ UNUSUAL: dict[str, tuple[Lines, dict[str, Any], str | None]] = {
     "kept": (crowd(), {"keep": ["annotator"]}, None),
     "an order that is found": (crowd(labels="123"), {"labels": ["found"], "ordered": True}, None),
     "an item of two columns": (crowd(), {"item": "item,annotator", "annotator": None}, None),
-    "no confidence for a scale": (
-        crowd(),
-        {"confidence": 1.0, "confidence_scale": (1, 5)},
-        "a confidence scale needs a column",
-    ),
+    "one confidence for a scale": (crowd(), {"confidence": 3.0, "confidence_scale": (1, 5)}, None),
 }
 
 
