@@ -335,7 +335,8 @@ def test_without_annotators_one_worth_is_learned(sle: Sle):
     del table["annotator"]
     Path("crowd.csv").write_bytes(as_bytes(table))
     run = sle("crowd.csv", "-o", "out.csv")
-    assert "note     no annotator column was found, so one worth is learned for all\n" in run.err
+    alone = "no annotator column was found, so one worth is learned for all"
+    assert f"note     {alone}; --annotator COLUMN names it\n" in run.err
 
 
 def test_of_very_many_labels_votes_are_the_answer(sle: Sle, monkeypatch: pytest.MonkeyPatch):

@@ -74,8 +74,14 @@ def test_of_many_annotators_and_labels_some_are_shown() -> None:
 @pytest.mark.parametrize(
     ("losses", "words"),
     [
-        ({"votes": 0.5, "learned": 0.3, "held_out": 0.4}, "kept back meanwhile 0.500 (one count each) -> 0.400"),
-        ({"votes": 0.5, "learned": 0.3}, "too few to hold some out; log-loss of votes 0.500 (one count each)"),
+        (
+            {"votes": 0.5, "learned": 0.3, "held_out": 0.4},
+            "kept back meanwhile 0.500 (one count each) -> 0.400",
+        ),
+        (
+            {"votes": 0.5, "learned": 0.3},
+            "too few to hold some out; log-loss of votes 0.500 (one count each)",
+        ),
     ],
 )
 def test_what_was_gained_is_told(crowd: Crowd, losses: dict[str, float], words: str) -> None:

@@ -225,7 +225,9 @@ class Crowd:
                 f"too few to hold some out; log-loss of votes {votes:.3f} (one count each) -> "
                 f"{self.losses['learned']:.3f} on these themselves"
             )
-        return f"log-loss of votes kept back meanwhile {votes:.3f} (one count each) -> {held_out:.3f}"
+        return (
+            f"log-loss of votes kept back meanwhile {votes:.3f} (one count each) -> {held_out:.3f}"
+        )
 
     def __str__(self) -> str:
         from slencodings.trust.text import in_words

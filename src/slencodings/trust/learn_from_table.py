@@ -103,7 +103,11 @@ def _note(crowd: Crowd, say: Callable[[str, str], None]) -> None:
         many = f"more than {MOST_LABELS} labels" if len(crowd.labels) > MOST_LABELS else "so many"
         say("note", f"of {many}, what is said where a label is true is not learned")
     if crowd.annotators.tolist() == ["anonymous"]:
-        say("note", "no annotator column was found, so one worth is learned for all")
+        say(
+            "note",
+            "no annotator column was found, so one worth is learned for all; annotator='COLUMN' "
+            "names it",
+        )
 
 
 def _sampled(
