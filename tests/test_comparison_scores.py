@@ -13,7 +13,7 @@ from slencodings import aggregate, metrics
 from slencodings.evaluation import compare
 from slencodings.evaluation.held_out import _deal
 from slencodings.evaluation.learner import Learner
-from slencodings.evaluation.measure import Resampled
+from slencodings.evaluation.measure import OTHER_FOLDS, Resampled, told_apart
 from slencodings.evaluation.methods import methods_for
 from slencodings.evaluation.predicted import HeldOut, halves, predict, score
 from slencodings.trust import learn_crowd
@@ -127,7 +127,9 @@ def test_the_best_is_marked_where_the_intervals_say_so_and_only_there():
     rows = rows_of(found)
     for row in rows:
         assert row["votes_low"] <= row["votes"] <= row["votes_high"]
-        assert row["best"] == (row is rows[0] and all(r["behind_low"] > 0 for r in rows[1:]))
+        # Half as wide again, each interval is above 0.
+        ends = [r["behind"] - 1.5 * (r["behind"] - r["behind_low"]) for r in rows[1:]]
+        assert row["best"] == (row is rows[0] and min(ends) > 0)
     # Without resamples nobody can be told apart.
     alike = compare(a, methods=["SLE, agreement", "SLE, Dawid-Skene"], bootstrap=0)
     assert not any(row["best"] or row["best_own"] for row in alike.rows)
@@ -151,6 +153,30 @@ def test_the_star_is_for_those_who_are_ahead_in_97_5_of_100_resamples(lost, best
     found = Resampled(np.asarray([1.0, 0.0, 2.0]), drawn)
     assert found.best(1) is best
     assert not found.best(0)
+
+
+@pytest.mark.parametrize(("low", "apart"), [(0.34, True), (0.33, False), (0.0, False)])
+def test_a_lead_by_held_out_votes_is_for_sure_if_its_interval_half_as_wide_again_is(low, apart):
+    drawn = np.tile([1.0, 2.0], (1000, 1))
+    drawn[:100, 1] = 1 + low
+    votes = Resampled(np.asarray([1.0, 2.0]), drawn, OTHER_FOLDS)
+    assert votes.best(0) is told_apart(1.0, low) is apart
+
+
+def test_where_all_annotators_are_alike_hardly_a_method_has_a_star_whatever_the_folds():
+    stars = narrow = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        item, annotator = np.divmod(np.arange(90), 3)
+        a = make(item, annotator, (rng.random(90) < rng.beta(1, 1, 30)[item]).astype(int))
+        found = compare(a, methods=["SLE, kappa", "SLE, G-index"], bootstrap=300, seed=seed)
+        first, second = rows_of(found)
+        stars += first["best"]
+        narrow += (second["behind_low"] or 0) > 0
+        assert first["best"] == ("every interval says so" in str(found))
+        assert first["best"] != ("Not told apart from" in str(found))
+    # Intervals of items alone would have called one best more often than that.
+    assert stars <= 1 < 3 < narrow
 
 
 def test_a_lead_that_other_items_may_turn_earns_no_star():

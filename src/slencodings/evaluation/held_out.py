@@ -40,7 +40,8 @@ class Comparison:
         together and from the other half: it judges how sure a method is as well. One that tells no
         doubt, so that `doubts` is false, is scored as if certain of its probabilities;
         `joint_behind` is to `joint` what `behind` is to `votes`. `best`, `best_own` and
-        `best_joint` say whether all paired intervals are above 0.
+        `best_joint` say whether all paired intervals are above 0, even half as wide again as they
+        are, since other folds would move the scores as well.
         `own` is None if there are not several annotators to tell apart, `joint` if labels are soft.
         `brier` and `agreement` of what `votes` predicts; where labels are ordered also `ranked`,
         the ranked probability score, `steps` from its median to the vote and `wasserstein`, how

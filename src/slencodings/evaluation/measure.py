@@ -5,6 +5,7 @@ Of held-out votes, and of gold labels where the truth is known.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -22,6 +23,9 @@ from slencodings.opinion import Codes, Floats
 
 # Resamples that are in memory at a time.
 _AT_ONCE = 50
+# Items are drawn again and folds are not, though others would move the scores as well: with J = 5
+# folds by sqrt(1 + J n_test / n_train), as Nadeau and Bengio (2003) correct for it.
+OTHER_FOLDS = 1.5
 # Scores that only labels in an order have.
 _OF_AN_ORDER = ("ranked", "steps", "wasserstein")
 
@@ -40,10 +44,12 @@ class Resampled(NamedTuple):
     ----------
     mean : (methods,)
     drawn : (resamples, methods), means over items drawn with replacement, the same for all
+    wider : how many times as wide an interval must be above 0 for a star
     """
 
     mean: Floats
     drawn: Floats
+    wider: float = 1.0
 
     @property
     def leader(self) -> int:
@@ -61,9 +67,20 @@ class Resampled(NamedTuple):
 
     def best(self, i: int) -> bool:
         """Whether it leads others, and how far each is behind is above 0 for sure."""
-        rivals = [j for j in range(len(self.mean)) if j != i]
-        lows = [self.behind(j).low for j in rivals if i == self.leader]
-        return bool(lows) and all(low is not None and low > 0 for low in lows)
+        rivals = [j for j in range(len(self.mean)) if j != i == self.leader]
+        gaps = [(float(self.mean[j] - self.mean[i]), self.behind(j).low) for j in rivals]
+        return bool(gaps) and all(told_apart(gap, low, self.wider) for gap, low in gaps)
+
+
+def told_apart(gap: float, low: float | None, wider: float = OTHER_FOLDS) -> bool:
+    """Whether a gap is above 0 for sure: its interval, made wider by so many times, ends above 0.
+
+    >>> told_apart(0.3, 0.11), told_apart(0.3, 0.09), told_apart(0.3, 0.09, 1.0)
+    (True, False, True)
+    """
+    if low is None or low <= 0:
+        return False
+    return math.isinf(gap) or wider * (gap - low) < gap
 
 
 def measure(
@@ -94,7 +111,7 @@ def measure(
     drawn = drawn.reshape(bootstrap, len(targets), S)
     asked = {"votes": True, "direct": direct, "own": own, "joint": joint}
     losses = {
-        name: Resampled(mean[:, s], drawn[:, :, s]) if asked[name] else None
+        name: Resampled(mean[:, s], drawn[:, :, s], OTHER_FOLDS) if asked[name] else None
         for s, name in enumerate(LOSSES)
     }
     rows: list[Row] = []

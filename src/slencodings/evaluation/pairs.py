@@ -14,7 +14,7 @@ from slencodings.aggregate import bradley_terry
 from slencodings.aggregate.bradley_terry import judgment_losses
 from slencodings.annotations import base_rate_of, sums_by
 from slencodings.evaluation.held_out import Comparison, chosen_names, counting
-from slencodings.evaluation.measure import Resampled, measure, resample_groups
+from slencodings.evaluation.measure import OTHER_FOLDS, Resampled, measure, resample_groups
 from slencodings.evaluation.methods import Encoding
 from slencodings.evaluation.predicted import SCORES
 from slencodings.evaluation.rows import ComparedOn, Row
@@ -113,7 +113,7 @@ def _score_new_pairs(
     a = pairs.annotations
     losses = np.stack([judgment_losses(p, a.vectors) for p in unseen], axis=1)
     drawn = resample_groups(pairs.met[a.item], losses, bootstrap, rng)
-    held = Resampled(losses.mean(axis=0), drawn)
+    held = Resampled(losses.mean(axis=0), drawn, OTHER_FOLDS)
     for n, row in enumerate(rows):
         row["new_pairs"], row["best_new_pairs"] = float(held.mean[n]), held.best(n)
         row["new_pairs_low"], row["new_pairs_high"] = held.interval(n)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slencodings.annotations import by_annotators, counted
+from slencodings.evaluation.measure import told_apart
 from slencodings.evaluation.rows import ComparedOn, Row
 
 # What to leave out of a table first if there is no room.
@@ -93,7 +94,8 @@ def _column(rows: Sequence[Mapping[str, Any]], name: str, best: str = "") -> lis
 def lessons(rows: list[Row]) -> list[str]:
     """What the numbers say, whatever they are."""
     first = rows[0]
-    close = [row["method"] for row in rows[1:] if not (row["behind_low"] or 0) > 0]
+    behind = [(row["method"], row["behind"], row["behind_low"]) for row in rows[1:]]
+    close = [name for name, gap, low in behind if not told_apart(gap, low)]
     if first["best"]:
         best = f"{first['method']} predicts held-out votes best; every interval says so (*)."
     elif close:
