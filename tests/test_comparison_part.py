@@ -17,7 +17,7 @@ from slencodings.evaluation.part import all_of, drawn
 def test_of_many_annotations_about_so_many_are_compared_on():
     a = large_crowd(np.random.default_rng(0))
     found = compare(a, methods=["soft votes", "MACE"], max_annotations=900, bootstrap=10)
-    assert any("Raise max_annotations to compare on more" in note for note in found.notes)
+    assert any("Raise `max_annotations` to compare on more" in note for note in found.notes)
     assert any(
         re.search(r"compared on [23]\d\d items of 2,000, drawn by lot: of 6,000", note)
         for note in found.notes

@@ -15,6 +15,7 @@ from slencodings.aggregate.agreement import judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators, judge
 from slencodings.evaluation import compare
+from slencodings.evaluation.text import lessons
 from slencodings.report import render, summarise
 from slencodings.report.charts import charts
 from slencodings.report.items import are_pictures
@@ -302,20 +303,43 @@ def test_encodings_are_scored_as_compare_scores_them(summaries: dict[str, Any]):
     methods = [row["method"] for row in found["rows"]]
     assert "learned crowd" in methods
     assert "SLE, given reliability" not in methods
-    expected = compare(CROWDS["three labels"], methods=methods, bootstrap=300).rows
-    assert methods == [row["method"] for row in expected]
-    for mine, row in zip(found["rows"], expected, strict=True):
-        assert mine["votes"] == pytest.approx(row["votes"], abs=1e-4)
-        assert mine["best"] == row["best"]
+    expected = compare(CROWDS["three labels"], methods=methods)
+    assert methods == [row["method"] for row in expected.rows]
+    for mine, row in zip(found["rows"], expected.rows, strict=True):
+        for name in ("votes", "votes_low", "votes_high", "best"):
+            assert mine[name] == row[name], (row["method"], name)
+    assert found["lessons"] == lessons(expected.rows)
     assert "at least 10 items" in summaries["few items"]["compared"]["why_not"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_crowd_with_single_votes_has_the_verdict_of_compare(seed: int):
+    said = named_crowd(n=30)
+    said = said.rows(np.flatnonzero((said.item % 3 > 0) | (said.annotator == said.annotator[0])))
+    assert np.any(np.bincount(said.item) == 1)
+    found = summarise(said, seed=seed)["compared"]
+    expected = compare(said, methods=quick(said), seed=seed)
+    assert found["lessons"] == lessons(expected.rows)
+    assert (found["items"], found["scored"]) == (len(said.items), expected.about.scored)
+    assert [row["votes"] for row in found["rows"]] == [row["votes"] for row in expected.rows]
+
+
+def test_what_people_know_by_name_has_one_count_each():
+    assert "SLE, one count each" in WELL_KNOWN(named_crowd())
 
 
 def test_a_large_crowd_is_compared_on_a_sample_and_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(COMPARED, "MOST_COMPARED", 40)
-    found = summarise(named_crowd(n=60))
+    said = named_crowd(n=60)
+    found = summarise(said)
+    expected = compare(said, methods=quick(said), max_annotations=40)
     assert found["compared"]["sampled"]
-    assert (found["compared"]["items"], found["compared"]["scored"]) == (13, 39)
-    assert "a sample of 13 items" in render(found)
+    assert found["compared"]["scored"] == expected.about.scored < 180
+    assert found["compared"]["lessons"] == lessons(expected.rows)
+    page = render(found)
+    assert f"here {expected.about.scored} annotations, a sample, of 60 items" in page
+    assert "Raise --max-annotations of sle compare to compare on more" in page
+    assert not summarise(named_crowd(n=13))["compared"]["sampled"]
 
 
 def test_what_is_open_is_what_triage_says_and_why():

@@ -217,7 +217,12 @@ def _ordered(a: Annotations) -> bool:
 METHODS = (
     _Row("majority vote", _majority, well_known=True),
     _Row("soft votes", _soft, well_known=True, pooled=True),
-    _Row("SLE, one count each", lambda c: _sle(c, _SURE_OF_ONE, smoothing=0.0), pooled=True),
+    _Row(
+        "SLE, one count each",
+        lambda c: _sle(c, _SURE_OF_ONE, smoothing=0.0),
+        well_known=True,
+        pooled=True,
+    ),
     _Row("SLE, full trust", lambda c: _sle(c, 1.0), well_known=True),
     _Row("CrowdTruth", _crowdtruth, _ids),
     _Row("Dawid-Skene", lambda c: _model(c.dawid_skene), _ids, well_known=True, confusions=True),

@@ -56,7 +56,7 @@ def drawn(everything: Part, size: int, rng: np.random.Generator) -> tuple[Part, 
     items = np.flatnonzero(kept)
     note = (
         f"compared on {counted(int(scored.sum()), 'item')} of {len(a.items):,}, drawn by lot: of "
-        f"{counted(len(a.item), 'annotation')} about {size:,}. Raise max_annotations to compare "
+        f"{counted(len(a.item), 'annotation')} about {size:,}. Raise `max_annotations` to compare "
         "on more"
     )
     return Part(

@@ -196,7 +196,7 @@ def _compared(found: Summary, drawn: set[str]) -> list[Any]:
     compared = found["compared"]
     if compared["why_not"]:
         return [tag("p", compared["why_not"])]
-    of = "a sample of " if compared["sampled"] else ""
+    lot = ", a sample," if compared["sampled"] else ""
     rows = [
         [
             row["method"] + " *" * row["best"],
@@ -216,7 +216,7 @@ def _compared(found: Summary, drawn: set[str]) -> list[Any]:
             "p",
             "Which way of turning annotations into targets fits this crowd? Each predicts "
             "every annotation from the others on its item, having learned on other items only; "
-            f"here on {of}{compared['items']:,} items and {compared['scored']:,} annotations, in "
+            f"here {compared['scored']:,} annotations{lot} of {compared['items']:,} items, in "
             f"{compared['folds']} folds. No gold labels are needed.",
         ),
         figure(

@@ -137,7 +137,9 @@ def summarise(
             a, weighed, without, chosen, times=times, sources=confidence, of_models=of_models
         ),
         "labels": describe_labels(a, weighed, seed, kinds),
-        "compared": compare_encodings(a, scored, seed, lambda n, of: progress("comparing", n, of)),
+        "compared": compare_encodings(
+            a, seed, lambda n, of: progress("comparing", n, of), scored=scored, sets=sets
+        ),
         "next": describe_next(a, weighed, todo, chosen),
         "made": {"slencodings": __version__, "seed": str(seed), **(made or {})},
     }
@@ -229,16 +231,20 @@ def _rounded_up(x: float) -> float:
 
 
 def compare_encodings(
-    a: Annotations, scored: Any, seed: int, progress: Callable[[int, int], None]
+    a: Annotations,
+    seed: int,
+    progress: Callable[[int, int], None],
+    *,
+    scored: Any = None,
+    sets: Any = None,
 ) -> Compared:
     """How well well-known encodings predict held-out votes."""
-    n = np.bincount(a.item, minlength=len(a.items))
-    shared = np.flatnonzero(n > 1)
-    if len(shared) < FEWEST_COMPARED:
+    shared = int(np.sum(np.bincount(a.item, minlength=1) > 1))
+    if shared < FEWEST_COMPARED:
         return {
             "why_not": "Encodings are compared by predicting each annotation from the others on "
             f"its item. That takes at least {FEWEST_COMPARED} items with two annotations or more; "
-            f"here are {len(shared):,}.",
+            f"here are {shared:,}.",
             "items": 0,
             "sampled": False,
             "scored": 0,
@@ -247,30 +253,29 @@ def compare_encodings(
             "lessons": [],
             "notes": [],
         }
-    kept = shared
-    if len(a.item) > MOST_COMPARED:
-        drawn = np.random.default_rng(seed).permutation(shared)
-        kept = drawn[: max(int(np.sum(np.cumsum(n[drawn]) <= MOST_COMPARED)), FEWEST_COMPARED)]
-    # Only these items, as methods take time for every item there is.
-    some = a.of_items(np.sort(kept))
+    # As `sle compare` does it, so that one crowd has one verdict.
     found = compare(
-        some,
+        a,
         scored=scored,
-        methods=well_known(some),
+        sets=sets,
+        methods=well_known(a),
         folds=5 if len(a.labels) <= _MOST_LABELS else 2,
-        bootstrap=_RESAMPLES,
+        max_annotations=MOST_COMPARED,
         seed=seed,
         progress=lambda done, total, _: progress(done, total),
     )
     return {
         "why_not": None,
-        "items": len(kept),
-        "sampled": len(kept) < len(shared),
+        "items": found.about.items,
+        "sampled": any("drawn by lot" in note for note in found.notes),
         "scored": found.about.scored,
         "folds": found.about.folds,
         "rows": [_encoding_score(row) for row in found.rows],
         "lessons": lessons(found.rows),
-        "notes": found.notes,
+        "notes": [
+            note.replace("`max_annotations`", "--max-annotations of sle compare")
+            for note in found.notes
+        ],
     }
 
 
