@@ -39,6 +39,12 @@ def test_the_command_writes_one_page(sle: Sle):
     assert sorted(path.name for path in Path().iterdir()) == ["crowd.csv", "report.html"]
 
 
+@pytest.mark.parametrize("verb", ["report", "triage"])
+def test_the_help_says_that_reliability_is_taken_only_if_its_column_is_named(sle: Sle, verb: str):
+    words = " ".join(sle(verb, "--help").out.split())
+    assert "are learned from the crowd; --reliability COLUMN is taken instead." in words
+
+
 def test_a_crowd_through_a_pipe_has_a_title_too(sle: Sle):
     assert sle("report", "-", "-o", "page.HTM", "-q", stdin=CSV.encode()) == (0, "", "")
     assert "<title>standard input – report</title>" in Path("page.HTM").read_text()

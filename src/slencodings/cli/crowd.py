@@ -268,8 +268,9 @@ def report(
 ) -> Found:
     """Make one page to look at: what is known, whom to look at, what to do next.
 
-    It is one file that opens from disk, needs no network and prints well. Without a column of
-    reliability, who is right is learned from the crowd. With --pairwise, the order of options.
+    It is one file that opens from disk, needs no network and prints well. What is true and who is
+    right are learned from the crowd; --reliability COLUMN is taken instead. With --pairwise, the
+    order of options.
     """
     from slencodings.report.render import chart_library, check_page, write_page
     from slencodings.triage.status import Limits
