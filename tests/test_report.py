@@ -421,6 +421,44 @@ def test_the_opening_says_what_there_is_to_say(summaries: dict[str, Any]):
     )
 
 
+VOTES_ONLY = {
+    "given": (named_crowd(n=12), "Who is right was not asked, as annotations count by the reliab"),
+    "alike": (named_crowd(per=1), "Who is right could not be learned, as no item has two annotat"),
+    "learned": (named_crowd(labels=101, n=101, per=2), "of 101 labels is true is too much to lear"),
+}
+
+
+@pytest.mark.parametrize("source", VOTES_ONLY)
+def test_where_who_is_right_was_not_learned_no_number_is_called_that_of_the_truth(source: str):
+    said, why_not = VOTES_ONLY[source]
+    gold = {said.items[0]: said.labels[0]}
+    found = summarise(said, reliability=0.6 if source == "given" else None, gold=gold)
+    assert (found["crowd"]["source"], found["crowd"]["truth"]) == (source, False)
+    page = render(found)
+    parts = re.split(r"<script[^>]*>|</script>", page)
+    # The page's own script has words for every crowd; the charts are data.
+    shown = " ".join([*parts[::2], *(x for x in parts if x.startswith("{")), str(charts(found))])
+    assert why_not in shown
+    true = re.findall(r"[^.:]*(?:likel\w*|labels? (?:is|are)|to be) true[^.]*", shown)
+    assert [text for text in true if "too much to learn" not in text] == []
+    for words in (
+        "Likeliest vote", "How probable the likeliest votes are", "more likely to be the next vote",
+        "probability that the likeliest vote is the next one", "of all items: likeliest vote",
+        "nothing of what is true", "so it need not be true", "the likeliest vote is right for",
+    ):  # fmt: skip
+        assert words in shown, words
+    assert "takes itself to be right" not in shown
+    learned = render(summarise(named_crowd(n=12)))
+    assert "How probably the labels are true" in learned
+    assert "Likeliest vote" not in "".join(re.split(r"<script[^>]*>|</script>", learned)[::2])
+
+
+def test_a_chart_of_reliability_that_came_does_not_say_who_is_right():
+    page = render(summarise(named_crowd(n=12), reliability=np.linspace(0.2, 0.9, 36)))
+    assert "The reliability that came with the data" in page
+    assert "How often people are" not in page
+
+
 def test_gold_scores_what_is_likely_true():
     said = named_crowd(n=40)
     truth = {name: said.labels[i % 3] for i, name in enumerate(said.items.tolist()[:30])}

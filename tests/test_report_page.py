@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -64,6 +65,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "formulas": summarise(
             replace(named_crowd(n=5), items=np.asarray(["=1+1", "+1", "-1", "@x", 'a "b", c']))
         ),
+        "votes only": summarise(named_crowd(n=20), reliability=np.linspace(0.2, 0.9, 60)),
         "halves": summarise(named_crowd(n=len(HALVES))),
     }
     rows = found["halves"]["items"]["rows"]
@@ -205,6 +207,22 @@ def test_an_item_opens_to_its_annotations_and_what_each_would_change(opened: Ope
     assert "would be label" in below.locator(".changes").first.inner_text()
     press.click()
     assert not below.is_visible()
+
+
+def test_where_truth_was_not_asked_no_head_and_no_sentence_calls_a_vote_true(opened: Open):
+    page = opened("votes only")
+    assert page.locator("#items-table thead th").all_inner_texts()[1].strip() == "Likeliest vote"
+    for table in ("items", "annotators"):
+        page.locator(f"#{table}-table button.more").first.click()
+    shown = page.locator("main").inner_text().replace("nothing of what is true", "")
+    assert "The likeliest vote is" in shown
+    assert "Likeliest vote without them" in shown
+    # What is said of other data and of directions, and why there is no truth.
+    about = ("one true label each", "Who is right was not", "Further right")
+    lines = [line for line in shown.splitlines() if re.search(r"\b(true|right)\b", line, re.I)]
+    assert [line for line in lines if not any(words in line for words in about)] == []
+    helps = page.locator("[title]").evaluate_all("(all) => all.map((node) => node.title)")
+    assert not any("true" in text or "right" in text for text in helps)
 
 
 def test_annotators_can_be_sorted_and_searched(opened: Open):

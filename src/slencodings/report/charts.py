@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from slencodings.report.leading import Leading, leading
 from slencodings.report.names import shown
 from slencodings.report.summary import (
     Compared,
@@ -37,16 +38,17 @@ KINDS = {"few": "too few opinions", "conflict": "conflict", "settled": "settled"
 
 def charts(found: Summary) -> dict[str, Spec]:
     """The charts that a summary gives reason for, by the name of their figure."""
-    labels, people = found["labels"], found["annotators"]
+    labels, people, words = found["labels"], found["annotators"], leading(found["crowd"])
+    likeliest = "label is true" if not words.why_not else "vote is the next one"
     drawn: dict[str, Spec | None] = {
         "probabilities": _histogram(
-            found["crowd"]["probabilities"], "probability that the likeliest label is true"
+            found["crowd"]["probabilities"], f"probability that the likeliest {likeliest}"
         ),
         "doubts": _histogram(found["crowd"]["doubts"], "doubt about what people would say"),
-        "shares": _shares_of_labels(labels),
+        "shares": _shares_of_labels(labels, words),
         "confused": _confused(labels),
         "triangle": _triangle(labels),
-        "ranked": _ranked(people),
+        "ranked": _ranked(people, words),
         "confidence": _confidence(people),
         "pairs": _pairs(people),
         "compared": _compared(found["compared"]),
@@ -104,21 +106,22 @@ def _histogram(found: Histogram, title: str) -> Spec | None:
     )
 
 
-def _shares_of_labels(labels: LabelShares) -> Spec | None:
-    given, leading = sum(labels["given"]), sum(labels["leading"])
-    if not given or not leading:
+def _shares_of_labels(labels: LabelShares, words: Leading) -> Spec | None:
+    given, lead = sum(labels["given"]), sum(labels["leading"])
+    if not given or not lead:
         return None
+    of_items = f"of all items: {words.leads}"
     on_axis = shown(labels["names"], ON_AXES)
     values = [
         {"at": on_axis[k], "label": labels["names"][k], "what": what, "share": share}
         for k in labels["drawn"]
         for what, share in (
             ("of all annotations", labels["given"][k] / given),
-            ("of all items: likeliest true", labels["leading"][k] / leading),
+            (of_items, labels["leading"][k] / lead),
         )
     ]
     what = {
-        "domain": ["of all annotations", "of all items: likeliest true"],
+        "domain": ["of all annotations", of_items],
         "range": ["var(--faint)", "var(--accent)"],
     }
     return chart(
@@ -200,11 +203,11 @@ def _frame(corners: list[str]) -> tuple[Spec, Spec]:
     return edges, names
 
 
-def _ranked(people: ListedPeople) -> Spec | None:
+def _ranked(people: ListedPeople, words: Leading) -> Spec | None:
     rows = ranked(people["rows"])
     if len(rows) < 2 or people["why_not"]:
         return None
-    column, title = "above_chance", "right above chance; 0 is guessing"
+    column, title = "above_chance", f"{words.right} above chance; 0 is guessing"
     if people["source"] == "given":
         column, title = "reliability", "reliability that came with the data"
     known = [dot(row["annotator"], row, column) for row in rows if row[column] is not None]

@@ -202,6 +202,8 @@ def describe_sets(
     """
     names, label = np.unique(np.asarray(questions, dtype=str), return_inverse=True)
     P = np.asarray(weighed.truth.probability)[:, -1]
+    true, vote = "likely true", "the likeliest vote"
+    yes, sure = (true, "true") if weighed.crowd.model is not None else (vote, "voted")
     rows: list[list[str]] = []
     for k, name in enumerate(shown(names.tolist(), NAME_LETTERS)):
         mine = label == k
@@ -221,10 +223,11 @@ def describe_sets(
             "name": "each-label",
             "title": "Each label",
             "caption": "Every label is a question with a yes or no. Alpha is the agreement about "
-            "it beyond chance; open is what is less than 90% likely either way." + together,
+            f"it beyond chance; open is what is less than 90% likely to be {sure} either "
+            "way." + together,
             "axis": "",
             "dots": [],
-            "heads": ["Label", "Yes, of all answers", "Items: likely yes", "Alpha", "Open"],
+            "heads": ["Label", "Yes, of all answers", f"Items: yes is {yes}", "Alpha", "Open"],
             "rows": rows,
         }
     ]

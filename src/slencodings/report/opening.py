@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from slencodings.annotations import counted
+from slencodings.report.leading import leading
 from slencodings.report.markup import tag
 from slencodings.report.people import fell
 from slencodings.report.pieces import about, named_annotators, to_item
@@ -53,13 +54,14 @@ def _whom(found: Summary) -> list[Any]:
             " count by the reliability that came with the data, which is not questioned here.",
         ]
     look, worse = to_look_at(rows), [(n, row) for n, row in enumerate(rows) if fell(row["trend"])]
+    right = leading(found["crowd"]).right
     if not look:
         unclear = sum(row["verdict"] == "too few to tell" for row in rows)
         return [
             tag("a", "No annotator", href="#annotators"),
             " stands out as one to look at",
             f"; of {unclear:,} there is too little to tell" if unclear else "",
-            *_worse(worse),
+            *_worse(worse, right),
             ".",
         ]
     return [
@@ -67,15 +69,15 @@ def _whom(found: Summary) -> list[Any]:
         tag("a", f"{len(look):,} of {counted(len(rows), 'annotator')}", href="#annotators-look"),
         ": ",
         *named_annotators(look, _NAMED, verdicts=True),
-        *_worse(worse),
+        *_worse(worse, right),
         ".",
     ]
 
 
-def _worse(rows: list[tuple[int, Person]]) -> list[Any]:
+def _worse(rows: list[tuple[int, Person]], right: str) -> list[Any]:
     """Who became worse over time, whatever they are on the whole."""
     named = named_annotators(rows, _NAMED, verdicts=False)
-    return ["; less often right than at first: ", *named] if rows else []
+    return [f"; less often {right} than at first: ", *named] if rows else []
 
 
 def _todo(found: Summary) -> list[Any]:

@@ -137,7 +137,13 @@ def render_pairs(found: PairsSummary) -> str:
         header=_header(found),
         sections=sections,
         # Nothing here is drawn from data by a script but the charts.
-        values={"items": {"rows": [], "fields": []}, "annotators": [], "labels": [], "short": []},
+        values={
+            "items": {"rows": [], "fields": []},
+            "annotators": [],
+            "leading": {},
+            "labels": [],
+            "short": [],
+        },
         drawn=drawn,
         pictures=[],
     )

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from slencodings.files.write import check_place, replacing
 from slencodings.report.charts import charts
+from slencodings.report.leading import leading
 from slencodings.report.markup import Markup, data, join
 from slencodings.report.names import shown
 from slencodings.report.sections import header, page_footer, sections
@@ -50,6 +51,7 @@ def render(found: Summary) -> str:
             **{key: items[key] for key in ("annotators", "text", "fields", "pictures", "rows")},
         },
         "annotators": found["annotators"]["rows"],
+        "leading": {"truth": found["crowd"]["truth"], **leading(found["crowd"])._asdict()},
         "labels": found["labels"]["names"],
         "short": shown(found["labels"]["names"], ON_AXES),
     }

@@ -3,7 +3,7 @@
   // Data is only ever put on the page as text: never as markup, style or script.
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   // Labels as they are, and shorter where there is little room.
-  const { items, annotators, labels, short } = read("data");
+  const { items, annotators, labels, short, leading } = read("data");
   const charts = read("charts");
   // Numbers are rounded as Python does it: what lies halfway goes to the even digit.
   function even(x) {
@@ -215,12 +215,12 @@
     const differ = row.label !== row.people_say
       ? ` People would rather say ${labels[row.people_say]}; those who say ${labels[row.label]} are right more often, or ${labels[row.people_say]} is often said where ${labels[row.label]} is true.` : "";
     const gold = row.gold == null ? "" : row.gold === row.label ? " The gold label is the same." : ` The gold label is ${labels[row.gold]}.`;
-    return `Likeliest true is ${labels[row.label]}, ${percent(row.probability)}.${differ}${gold}${state}`;
+    return `${leading.is_said} ${labels[row.label]}, ${percent(row.probability)}.${differ}${gold}${state}`;
   }
 
   function explain(row) {
     const fields = [row.text == null ? null : field(items.text, row.text), ...items.fields.map((name, f) => field(name, row.fields[f]))];
-    const head = [["Said"], items.stated && ["Confidence", true], ["Weight", true], [named ? "True without them" : "True without it"]].filter(Boolean);
+    const head = [["Said"], items.stated && ["Confidence", true], ["Weight", true], [`${leading.truth ? "True" : leading.head} without ${named ? "them" : "it"}`]].filter(Boolean);
     if (named) head.unshift(["Annotator"]);
     const lines = row.annotations.map(([who, label, share, stated, weight, leader, probability]) => {
       const changes = leader !== row.label;
@@ -251,7 +251,7 @@
   const itemColumns = [
     { head: "Item", value: (row) => row.item, cell: (row) => text(row.item),
       below: (row) => row.text == null ? null : el("p", { class: "snippet", dir: "auto" }, row.text) },
-    { head: "Likely true", help: "The label that is likeliest right, and how probable that is", number: false,
+    { head: leading.head, help: `${leading.truth ? "The label that is likeliest right" : "What the next person would say most probably"}, and how probable that is`, number: false,
       value: (row) => row.probability, cell: likely },
     { head: "People would say", help: "How the next votes would be spread; the hatched part is doubt", wide: true,
       value: (row) => labels[row.people_say], cell: beliefs },
@@ -269,12 +269,12 @@
     words: (row) => `${row.item} ${labels[row.label]} ${row.text ?? ""}`, detail: explain,
     filters: [["all", "All", null], ["few", "Too few opinions", (row) => row.why === "few"],
       ["conflict", "Conflict", (row) => row.why === "conflict"], ["hangs", "Hangs on one annotation", hangs],
-      ["differ", "True is not what people say", (row) => row.votes > 0 && row.label !== row.people_say],
+      ...(leading.truth ? [["differ", "True is not what people say", (row) => row.votes > 0 && row.label !== row.people_say]] : []),
       ...(scored ? [["wrong", "Not the gold label", (row) => row.gold != null && row.gold !== row.label]] : []),
       ["settled", "Settled", (row) => row.why === "settled"]],
     csv: [["item", (row) => row.item], ...(items.text ? [[items.text, (row) => row.text]] : []),
       ...items.fields.map((name, f) => [name, (row) => row.fields[f]]),
-      ["likely_true", (row) => labels[row.label]], ["probability", (row) => row.probability],
+      [leading.truth ? "likely_true" : "likeliest_vote", (row) => labels[row.label]], ["probability", (row) => row.probability],
       ["people_would_say", (row) => labels[row.people_say]], ["doubt", (row) => row.uncertainty],
       ["conflict", (row) => row.conflict], ["annotations", (row) => row.votes], ["state", (row) => kinds[row.why]], ["why", (row) => row.reason],
       ...(scored ? [["gold", (row) => labels[row.gold]]] : [])],
@@ -293,6 +293,7 @@
     return el("div", { class: "meter", "aria-hidden": "true" }, bar, line);
   }
 
+  const rightly = leading.truth ? "Right" : "With the likeliest vote";
   // One annotator: what they say where a label is true, and where they differ.
   function portrait(row) {
     const own = row.confusion;
@@ -300,11 +301,11 @@
       [["True"], ...own.labels.map((k) => [short[k], true])],
       own.share.map((line, i) => el("tr", null, el("th", { scope: "row" }, brief(own.labels[i])),
         ...line.map((x, j) => el("td", { class: own.labels[i] === own.labels[j] ? "n same" : x >= 0.2 ? "n changes" : "n" }, percent(x))))), { matrix: true });
-    const differ = row.differs.length ? small("Where they differ most from what is likely true", [["Item"], ["Said"], ["Likely true"]],
+    const differ = row.differs.length ? small(`Where they differ most from what is ${leading.truth ? "likely true" : "the likeliest vote"}`, [["Item"], ["Said"], [leading.head]],
       row.differs.map(([at, name, said, label, probability]) => el("tr", null,
         el("th", { scope: "row" }, at == null ? text(name) : toItem(at, name)),
         el("td", null, brief(said)), el("td", null, el("span", null, brief(label), ` ${percent(probability)}`))))) : null;
-    const over = row.trend.length ? small("Over time: how often they said what is likeliest true by the others", [["When"], ["Annotations", true], ["Right", true], [""]],
+    const over = row.trend.length ? small(`Over time: how often they said what is ${leading.truth ? "likeliest true" : "the likeliest vote"} by the others`, [["When"], ["Annotations", true], [rightly, true], [""]],
       row.trend.map((part) => el("tr", null, el("th", { scope: "row", class: "when" }, part.begin === part.end ? part.begin : `${part.begin} to ${part.end}`),
         el("td", { class: "n" }, count(part.annotations)),
         el("td", { class: "n" }, el("span", null, percent(part.right), el("span", { class: "range" }, `${percent(part.right_low)} to ${percent(part.right_high)}`))),
@@ -322,9 +323,9 @@
     known("verdict") && { head: "Verdict", value: (row) => Object.keys(verdicts).indexOf(row.verdict),
       cell: (row) => el("span", { class: `tag ${verdicts[row.verdict]}` }, row.verdict) },
     by("Annotations", "annotations", 0),
-    known("above_chance") && { head: "Above chance", help: "How often right: 0 is guessing, 1 is always right; 95% interval below", number: true,
+    known("above_chance") && { head: "Above chance", help: `How often ${leading.right}: 0 is guessing, 1 is always; 95% interval below`, number: true,
       value: (row) => row.above_chance, cell: (row) => between(row.above_chance, row.above_chance_low, row.above_chance_high, 2) },
-    known("accuracy") && { head: "Right", help: "How often they are right, by what is likely true", number: true,
+    known("accuracy") && { head: rightly, help: `How often they are ${leading.right}${leading.truth ? ", by what is likely true" : ""}`, number: true,
       value: (row) => row.accuracy, cell: (row) => (row.accuracy == null ? "–" : percent(row.accuracy)) },
     known("reliability") && by("Reliability", "reliability", 3, "As it came with the data"),
     known("agreement") && { head: "Agreement", help: "How often a peer says the same", number: true, value: (row) => row.agreement,
@@ -332,7 +333,7 @@
     known("stated") && by("Stated", "stated", 2, "Mean confidence"), known("earned") && by("Earned", "earned", 2, "Agreement beyond chance with peers"),
     known("said") && { head: "Most confused", wide: true, value: (row) => row.confused_share,
       cell: (row) => row.said == null ? "–" : el("span", null, "says ", text(row.said), ", peers ", text(row.peers_say), ` (${percent(row.confused_share)})`) },
-    by("Labels changed", "items_changed", 0, "Items whose likeliest true label would be another without them"),
+    by("Labels changed", "items_changed", 0, `Items whose ${leading.truth ? "likeliest true" : "likeliest"} label would be another without them`),
   ].filter(Boolean);
   const column = (head) => peopleColumns.find((c) => c.head === head);
   if (document.getElementById("annotators-table")) tables.annotator = table(document.getElementById("annotators-table"), {

@@ -6,6 +6,7 @@ from typing import Any
 
 from slencodings.annotations import by_annotators, counted
 from slencodings.report.labels import MOST_DRAWN
+from slencodings.report.leading import leading
 from slencodings.report.markup import Markup, tag
 from slencodings.report.opening import opening
 from slencodings.report.pieces import (
@@ -64,7 +65,7 @@ def sections(found: Summary, drawn: set[str]) -> Markup:
 
 
 def _items(found: Summary, drawn: set[str]) -> list[Any]:
-    items, names = found["items"], found["labels"]["names"]
+    items, names, truth = found["items"], found["labels"]["names"], found["crowd"]["truth"]
     if len(names) <= 7:
         parts = [(name, f"label-{k}") for k, name in enumerate(names)]
     else:
@@ -84,8 +85,8 @@ def _items(found: Summary, drawn: set[str]) -> list[Any]:
         tag("div", id="items-table"),
         tag(
             "p",
-            "“Hangs on one annotation” are items whose likeliest true label would be another "
-            "without one of their annotations; what is known of the others stays as it is.",
+            f"“Hangs on one annotation” are items whose likeliest {'true ' * truth}label would be "
+            "another without one of their annotations; what is known of the others stays as it is.",
             class_="note",
         ),
     ]
@@ -93,14 +94,16 @@ def _items(found: Summary, drawn: set[str]) -> list[Any]:
 
 def _four(found: Summary) -> dict[str, str]:
     """What is told of each item, a line each."""
+    words = leading(found["crowd"])
+    likeliest = (
+        "The label that the next person would say most probably, and how probable that is. "
+        f"{words.why_not}, so it need not be true."
+        if words.why_not
+        else "The label that is likeliest right, and how probable that is: those count more who "
+        "are right more often, by what they confuse."
+    )
     return {
-        "Likely true": "The label that is likeliest right, and how probable that is"
-        + (
-            ": those count more who are right more often, by what they confuse."
-            if found["crowd"]["truth"]
-            else ". Who is right how often could not be learned here, so it is what people would "
-            "say most."
-        ),
+        words.head: likeliest,
         "People would say": "How the next votes would be spread over the labels: the coloured "
         "parts of the bar.",
         "Doubt": "How much is not known of what people would say: 1 without annotations, and less "
@@ -114,7 +117,7 @@ def _labels(found: Summary, drawn: set[str]) -> list[Any]:
     """Which labels are confused, where the items lie, and how often each was given."""
     labels = found["labels"]
     cut = f" The {MOST_DRAWN} most frequent are drawn." if len(labels["names"]) > MOST_DRAWN else ""
-    often = _how_often(labels, drawn, cut)
+    often = _how_often(labels, drawn, cut, leading(found["crowd"]).leads)
     return [
         _confused(labels, drawn, cut),
         tag("div", _triangle(labels, drawn), often, class_="two"),
@@ -155,18 +158,18 @@ def _confused(labels: LabelShares, drawn: set[str], cut: str) -> Any:
     )
 
 
-def _how_often(labels: LabelShares, drawn: set[str], cut: str) -> Any:
-    names, given, leading = labels["names"], labels["given"], labels["leading"]
-    total, items = sum(given) or 1, sum(leading) or 1
+def _how_often(labels: LabelShares, drawn: set[str], cut: str, leads: str) -> Any:
+    names, given, lead = labels["names"], labels["given"], labels["leading"]
+    total, items = sum(given) or 1, sum(lead) or 1
     shares = [
-        [names[k], f"{given[k] / total:.1%}", f"{leading[k] / items:.1%}"] for k in labels["drawn"]
+        [names[k], f"{given[k] / total:.1%}", f"{lead[k] / items:.1%}"] for k in labels["drawn"]
     ]
     return figure(
         drawn,
         "shares",
         "How often each label was given",
-        "A label that is given often and seldom likeliest true is mostly a minority view." + cut,
-        table(["Label", "Of all annotations", "Of all items: likeliest true"], shares),
+        f"A label that is given often and seldom {leads} is mostly a minority view." + cut,
+        table(["Label", "Of all annotations", f"Of all items: {leads}"], shares),
     )
 
 
@@ -288,7 +291,7 @@ def _made(found: Summary, drawn: set[str]) -> list[Any]:
     crowd = found["crowd"]
     made = found["made"] | {
         "settled": f"{counted(crowd['least_votes'], 'annotation')} or more, and a label that is "
-        f"{crowd['least_probability']:.0%} or more likely to be true",
+        f"{crowd['least_probability']:.0%} or more {leading(crowd).likely}",
         "in conflict": f"not settled, and conflict above {crowd['conflict']:g}",
         "too few opinions": "neither",
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 from slencodings.annotations import counted
 from slencodings.report.charts import KINDS
+from slencodings.report.leading import leading
 from slencodings.report.markup import tag
 from slencodings.report.pieces import about, figure, number, table, tiles
 from slencodings.report.summary import Glance, Kind, Summary
@@ -19,6 +20,9 @@ def at_a_glance(found: Summary, drawn: set[str]) -> list[Any]:
     """Sizes, agreement, and how open the items are."""
     crowd = found["crowd"]
     why = crowd["why"]
+    title, caption = "How probably the labels are true", "the likeliest label is surer to be right"
+    if not crowd["truth"]:
+        title, caption = "How probable the likeliest votes are", "it is surer what is said next"
     return [
         tiles(_tiles(crowd)),
         _open(crowd),
@@ -28,8 +32,8 @@ def at_a_glance(found: Summary, drawn: set[str]) -> list[Any]:
             figure(
                 drawn,
                 "probabilities",
-                "How probably the labels are true",
-                "Each bar counts items. Further right, the likeliest label is surer to be right.",
+                title,
+                f"Each bar counts items. Further right, {caption}.",
             ),
             figure(
                 drawn,
@@ -83,12 +87,12 @@ def _tiles(crowd: Glance) -> list[tuple[str, str, str]]:
 
 def _open(crowd: Glance) -> Any:
     """How many items are open, and what to do about them."""
-    n, why = crowd["items"], crowd["why"]
+    n, why, likely = crowd["items"], crowd["why"], leading(crowd).likely
     advice: dict[Kind, tuple[str, str]] = {
         "few": (
             "has too few opinions" if why["few"] == 1 else "have too few opinions",
             f"Fewer than {counted(crowd['least_votes'], 'annotation')}, or no label is "
-            f"{crowd['least_probability']:.0%} likely to be true. More annotations help here.",
+            f"{crowd['least_probability']:.0%} {likely}. More annotations help here.",
         ),
         "conflict": (
             "is in conflict" if why["conflict"] == 1 else "are in conflict",
@@ -97,7 +101,7 @@ def _open(crowd: Glance) -> Any:
         ),
         "settled": (
             "is settled" if why["settled"] == 1 else "are settled",
-            f"Some label is {crowd['least_probability']:.0%} or more likely to be true, by "
+            f"Some label is {crowd['least_probability']:.0%} or more {likely}, by "
             f"{counted(crowd['least_votes'], 'annotation')} or more.",
         ),
     }
@@ -140,20 +144,21 @@ def _sentences(crowd: Glance) -> list[str]:
         )
     if scored := crowd["scored"]:
         over = scored["sure"] - scored["right"]
+        how_sure = "about as often as it is." if abs(over) < _CLOSE else _TOO[over > 0]
+        itself = f" The page takes itself to be right for {scored['sure']:.1%}, {how_sure}"
         sentences.append(
-            f"Gold labels are known of {counted(scored['items'], 'item')}: the likeliest true "
-            f"label is right for {scored['right']:.1%} of them, the label with most votes for "
-            f"{scored['votes_right']:.1%}. The page takes itself to be right for "
-            f"{scored['sure']:.1%}, "
-            + ("about as often as it is." if abs(over) < _CLOSE else _TOO[over > 0])
+            f"Gold labels are known of {counted(scored['items'], 'item')}: the "
+            f"{'likeliest true label' if crowd['truth'] else 'likeliest vote'} is right for "
+            f"{scored['right']:.1%} of them, the label with most votes for "
+            f"{scored['votes_right']:.1%}.{itself if crowd['truth'] else ''}"
         )
-    sentences.append(
-        {
-            "learned": "Who is right how often, and what annotations are worth, was learned from "
-            "the crowd itself.",
-            "given": "Annotators count by the reliability that came with the data.",
-            "alike": "No two annotations are of the same item, so there is nothing to learn from, "
-            "and every annotation counts the same.",
-        }[crowd["source"]]
-    )
-    return sentences
+    if crowd["truth"]:
+        learned = "Who is right how often, and what annotations are worth, was learned from"
+        return [*sentences, f"{learned} the crowd itself."]
+    weights = {
+        "learned": " What annotations are worth was learned from the crowd itself.",
+        "given": "",
+        "alike": " Every annotation counts the same.",
+    }[crowd["source"]]
+    votes = "So this page tells what people would say, and nothing of what is true."
+    return [*sentences, f"{leading(crowd).why_not}. {votes}{weights}"]

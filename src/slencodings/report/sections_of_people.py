@@ -6,6 +6,7 @@ from typing import Any
 
 from slencodings.annotations import counted
 from slencodings.report.charts import MOST_RANKED
+from slencodings.report.leading import Leading, leading
 from slencodings.report.markup import tag
 from slencodings.report.people import fell
 from slencodings.report.pieces import (
@@ -29,6 +30,12 @@ _SOURCES = {
     "the same.",
     "alike": "",
 }
+# The same where what is true was not learned.
+_BY_VOTES = (
+    "How often people are with the likeliest vote is told by what is known of their items. Chance "
+    "is how often they would be by giving their labels without looking: above chance, 0 is "
+    "guessing and 1 is always."
+)
 
 
 def annotators(found: Summary, drawn: set[str]) -> list[Any]:
@@ -37,18 +44,20 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
     rows = people["rows"]
     if not rows:
         return [tag("p", people["why_not"])]
-    source = _SOURCES[people["source"]]
+    words, source = leading(found["crowd"]), _SOURCES[people["source"]]
+    if people["source"] == "learned" and words.why_not:
+        source = _BY_VOTES
     known = [row["overconfidence"] for row in rows if row["overconfidence"] is not None]
     compared = known or people["sources"]
     not_compared = None if compared else _not_compared(found["crowd"]["stated"])
     return [
         tag("p", people["why_not"]) if people["why_not"] else None,
         tag("p", source) if source else None,
-        tag("div", _how_often_right(rows, drawn), _too_sure(known, drawn), class_="two"),
+        tag("div", _how_often_right(people, drawn, words), _too_sure(known, drawn), class_="two"),
         tag("p", not_compared, class_="note") if not_compared else None,
         kind_table(people["sources"], drawn) if people["sources"] else None,
         _who_agrees(people, drawn),
-        _over_time(rows),
+        _over_time(rows, words),
         tag("h3", "Everybody"),
         tag(
             "p",
@@ -62,13 +71,16 @@ def annotators(found: Summary, drawn: set[str]) -> list[Any]:
     ]
 
 
-def _how_often_right(rows: list[Person], drawn: set[str]) -> Any:
-    half = MOST_RANKED // 2
+def _how_often_right(people: ListedPeople, drawn: set[str], words: Leading) -> Any:
+    half, rows = MOST_RANKED // 2, people["rows"]
     some = f" The {half} worst and the {half} best are drawn." if len(rows) > MOST_RANKED else ""
+    if people["source"] == "given":
+        title = "The reliability that came with the data"
+        return figure(drawn, "ranked", title, "The lowest first." + some)
     return figure(
         drawn,
         "ranked",
-        "How often people are right",
+        f"How often people are {words.right}",
         "The worst first. A wide interval means too few shared items to tell." + some,
     )
 
@@ -105,7 +117,7 @@ def _who_agrees(people: ListedPeople, drawn: set[str]) -> Any:
     )
 
 
-def _over_time(rows: list[Person]) -> Any:
+def _over_time(rows: list[Person], words: Leading) -> Any:
     """Who became worse; nothing where nobody's time is known."""
     timed = sum(bool(row["trend"]) for row in rows)
     if not timed:
@@ -116,7 +128,7 @@ def _over_time(rows: list[Person]) -> Any:
     many = f"{len(worse):,} {verb}" if worse else "none is"
     return tag(
         "p",
-        f"{of}{many} clearly less often right in the last part of it than in the first",
+        f"{of}{many} clearly less often {words.right} in the last part of it than in the first",
         ": " if worse else "",
         *named_annotators(worse, _NAMED, verdicts=False),
         ". Open an annotator to see each part.",
