@@ -45,6 +45,26 @@ def test_the_help_says_that_reliability_is_taken_only_if_its_column_is_named(sle
     assert "are learned from the crowd; --reliability COLUMN is taken instead." in words
 
 
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_the_page_says_which_rows_were_left_out(sle: Sle, quiet: tuple[str, ...]):
+    lines = CSV.splitlines()
+    for i in (1, 5, 9):
+        lines[i] = lines[i].rpartition(",")[0] + ","
+    lines[13] = lines[13].replace("yes", "").replace("no", "")
+    Path("crowd.csv").write_text("\n".join(lines) + "\n")
+    code, out, told = sle("report", "crowd.csv", "-o", "page.html", "--missing", "drop", *quiet)
+    assert (code, out) == (0, ""), told
+    page = Path("page.html").read_text()
+    made = page[page.index('id="made"') :].partition("<h3>")[0]
+    noted = re.search(r"<dt>noted while reading</dt><dd>(.*?)</dd>", made)
+    assert noted is not None
+    assert "3 rows without confidence left out (--missing drop). 1 row without a label" in noted[1]
+    assert quiet or "3 rows without confidence left out (--missing drop)\n" in told
+    Path("crowd.csv").write_text(CSV)
+    assert sle("report", "crowd.csv", "-o", "page.html").code == 0
+    assert "noted while reading" not in Path("page.html").read_text()
+
+
 def test_a_crowd_through_a_pipe_has_a_title_too(sle: Sle):
     assert sle("report", "-", "-o", "page.HTM", "-q", stdin=CSV.encode()) == (0, "", "")
     assert "<title>standard input – report</title>" in Path("page.HTM").read_text()

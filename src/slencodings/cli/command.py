@@ -71,6 +71,8 @@ def as_command(
 ) -> Callable[..., None]:
     """A command of a verb's name that runs with what was typed, and with `say` and `progress`.
 
+    `in_words` says notes with options in the place of parameters, as `say` does.
+
     typer reads options off a signature. In the place of `reading` stand those by which annotations
     are read, with the words of `missing`; scales may be `learned`, or not. What `run` gives is
     shown at the end, when no bar is in its way.
@@ -87,7 +89,7 @@ def as_command(
         how = _as_reading(**typed, learned=learned)
         in_words = partial(in_options, command=context.command)
         with notes(quiet, verbose, in_words) as (say, progress):
-            show = run(reading=how, say=say, progress=progress, **own)
+            show = run(reading=how, say=say, progress=progress, in_words=in_words, **own)
         if show is not None:
             show()
 

@@ -285,7 +285,7 @@ def report(
         limits=Limits(least_votes, least_probability, conflict),
         seed=seed or 0,
         name=", ".join("standard input" if name == "-" else name for name in read.source),
-        made={"command": shlex.join(["sle", *sys.argv[1:]])},
+        noted=read.noted,
         progress=tell,
     )
     if pairwise is not None:
@@ -307,13 +307,18 @@ def report(
 
 
 class _Page(NamedTuple):
-    """What all pages have: what is settled, and how they were made."""
+    """What all pages have: what is settled, and what people were told while it was read."""
 
     limits: Limits
     seed: int
     name: str
-    made: dict[str, str]
+    noted: list[str]
     progress: Callable[[str, int, int], None]
+
+    def made(self) -> dict[str, str]:
+        """How it was made, once all is read."""
+        noted = {"noted while reading": ". ".join(self.noted)} if self.noted else {}
+        return {"command": shlex.join(["sle", *sys.argv[1:]]), **noted}
 
 
 def _page_of_pairs(page: _Page, pairs: Pairs) -> Callable[[], str]:
@@ -325,7 +330,7 @@ def _page_of_pairs(page: _Page, pairs: Pairs) -> Callable[[], str]:
         **page.limits._asdict(),
         seed=page.seed,
         name=page.name,
-        made=page.made,
+        made=page.made(),
         progress=page.progress,
     )
     return partial(render_pairs, found)
@@ -350,7 +355,7 @@ def _page_of_crowd(
         **page.limits._asdict(),
         seed=page.seed,
         name=page.name,
-        made=page.made,
+        made=page.made(),
         progress=page.progress,
     )
     return partial(render, found)

@@ -303,7 +303,7 @@ def forget(store: str, annotator: list[str], quiet: bool = False, verbose: bool 
         take_out(store, annotator, say)
 
 
-def _run(say: Say, progress: Progress, **given: Any) -> None:
+def _run(say: Say, progress: Progress, in_words: object, **given: Any) -> None:
     encode(Typed(**given), say, progress)
 
 

@@ -28,13 +28,14 @@ class Found(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What reads the crowd, as `read_crowd` does, and what to tell people."""
+    """What reads the crowd, as `read_crowd` does, what to tell people, and notes that they got."""
 
     source: list[str]
     crowd: Callable[..., ReadCrowd]
     comparisons: Callable[[list[str]], Pairs]
     say: Say
     progress: Progress
+    noted: list[str]
 
     def pairs(self, columns: str, refused: Mapping[str, object]) -> Pairs:
         """What a file of comparisons tells; `refused` are options that make no sense of pairs."""
@@ -71,6 +72,7 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         reading: Reading,
         say: Say,
         progress: Progress,
+        in_words: Callable[[str], str],
         output: str | None,
         csv_style: CsvStyle = "plain",
         **given: Any,
@@ -80,9 +82,15 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         from slencodings.files.pairs import read_pairs
         from slencodings.files.rows import check_rows_target, write_rows
 
-        crowd = partial(read_crowd, source, reading, say=say, progress=progress)
-        pairs = partial(read_pairs, source, reading=reading, say=say)
-        read = Read(source, crowd, pairs, say, progress)
+        noted: list[str] = []
+
+        def note(what: str, text: str) -> None:
+            noted.extend([in_words(text)] if what == "note" else [])
+            say(what, text)
+
+        crowd = partial(read_crowd, source, reading, say=note, progress=progress)
+        pairs = partial(read_pairs, source, reading=reading, say=note)
+        read = Read(source, crowd, pairs, say, progress, noted)
         if writes_itself:
             return verb(read, output=output, **given).show
         if output is not None:
