@@ -10,13 +10,13 @@ import pytest
 from crowds import named_crowd
 from reporting import COMPARED, HOSTILE, hostile, quick, two_methods
 
-from slencodings import aggregate, triage
+from slencodings import aggregate, pairs_from_table, triage
 from slencodings.aggregate.agreement import judgments
 from slencodings.annotations import Annotations
 from slencodings.annotators import describe_annotators, judge
 from slencodings.evaluation import compare
 from slencodings.evaluation.text import lessons
-from slencodings.report import render, summarise
+from slencodings.report import render, render_pairs, summarise, summarise_pairs
 from slencodings.report.charts import charts
 from slencodings.report.items import are_pictures
 from slencodings.report.labels import times_confused
@@ -406,6 +406,32 @@ def test_whoever_is_at_chance_comes_first_is_named_in_the_opening_and_is_not_ask
     people[0]["verdict"] = people[1]["verdict"] = "look at"
     assert "(look at)" not in render(found)
     assert re.search(r'<a href="#next">Annotate \d+ items</a> with too few opinions', opening)
+
+
+def test_names_with_commas_are_quoted_where_several_are_listed():
+    said = with_spammers()
+    names = [f"ann {m}" if m % 2 else f"Bob, Jr. {m}" for m in range(7)]
+    said = replace(said, annotators=np.asarray([*names, "=cmd()"], dtype=object))
+    page = render(summarise(said, least_votes=6))
+    opening = page[page.index('<ol class="opening">') : page.index("</ol>")]
+    assert ">'Bob, Jr. 6'</bdi></a> (at chance)" in opening
+    assert ">=cmd()</bdi></a> (at chance)" in opening
+    asked = page[page.index("Ask any of") : page.index("sle triage --budget")]
+    assert re.search(r"ann \d, 'Bob, Jr\. \d'|'Bob, Jr\. \d', ann \d", asked)
+    assert not re.search(r"(?<!')Bob, Jr", opening + asked)
+    seldom = np.flatnonzero(said.annotator == 2)[3:]
+    roster = describe_annotators(said.rows(np.setdiff1d(np.arange(len(said.item)), seldom)))
+    assert any("('Bob, Jr. 2')" in note for note in roster.notes)
+
+
+def test_judges_with_commas_are_quoted_where_several_are_listed():
+    judges = ["Bob, Jr.", "=cmd()"] * 8
+    games = {"left": list("abcd" * 4), "right": list("bcda" * 4), "won": list("abcabcda" * 2)}
+    pairs = pairs_from_table(
+        games | {"who": judges}, left="left", right="right", winner="won", annotator="who"
+    )
+    page = render_pairs(summarise_pairs(pairs))
+    assert re.search(r"'Bob, Jr\.', =cmd\(\)|=cmd\(\), 'Bob, Jr\.'", page)
 
 
 def test_the_opening_says_what_there_is_to_say(summaries: dict[str, Any]):

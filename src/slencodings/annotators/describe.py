@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from slencodings.aggregate import krippendorff_alpha, reliability_opinion, severity
 from slencodings.aggregate.agreement import Judgments, judgments, weighted_mean
-from slencodings.annotations import Annotations, counted, sums_by
+from slencodings.annotations import Annotations, counted, plainly, sums_by
 from slencodings.annotators.drift import drift
 from slencodings.annotators.estimates import ESTIMATES, Fit, Progress, fit, intervals
 from slencodings.annotators.intervals import interval
@@ -283,7 +283,7 @@ def _notes(columns: Columns, judged: Judgments, labels: NDArray[Any]) -> list[st
     notes: list[str] = []
 
     def those(who: Iterable[bool]) -> str:
-        names = [str(n) for n, w in zip(columns["annotator"], who, strict=True) if w]
+        names = [plainly(n) for n, w in zip(columns["annotator"], who, strict=True) if w]
         some = ", ".join(names[:_NAMED]) + ", ..." * (len(names) > _NAMED)
         return f"{len(names):,} of {M:,} annotators ({some})" if names else ""
 

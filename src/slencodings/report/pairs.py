@@ -9,7 +9,7 @@ import numpy as np
 
 from slencodings.aggregate import BradleyTerry, bradley_terry, krippendorff_alpha
 from slencodings.aggregate.bradley_terry import davidson_chances
-from slencodings.annotations import counted
+from slencodings.annotations import counted, plainly
 from slencodings.annotators import Roster, describe_judges
 from slencodings.evaluation import Comparison, compare_pairs
 from slencodings.evaluation.text import lessons
@@ -228,7 +228,9 @@ def _whom(found: PairsSummary) -> list[Any]:
     if not look:
         return [tag("a", "No judge", href="#judges"), " stands out as one to look at."]
     named = _texts(row["annotator"] for row in look[:5])
-    verdicts = [f"{name} ({row['verdict']})" for name, row in zip(named, look, strict=False)]
+    verdicts = [
+        f"{plainly(name)} ({row['verdict']})" for name, row in zip(named, look, strict=False)
+    ]
     more = f" and {len(look) - 5:,} more" if len(look) > 5 else ""
     return ["Look at ", tag("a", counted(len(look), "judge"), href="#judges"), ": ",
             tag("bdi", ", ".join(verdicts) + more, dir="auto"), "."]  # fmt: skip
@@ -372,8 +374,8 @@ def _next(found: PairsSummary, drawn: set[str]) -> list[Any]:
     if rows:
         names = _texts(row["item"] for row in rows)
         cells = [
-            [name, f"{row['planned']:,}", ", ".join(map(str, row["annotators"])) or "somebody new",
-             row["reason"]]
+            [name, f"{row['planned']:,}",
+             ", ".join(map(plainly, row["annotators"])) or "somebody new", row["reason"]]
             for name, row in zip(names, rows, strict=True)
         ]  # fmt: skip
         parts.append(table(["Compare", "Times", "By", "Why"], cells))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from slencodings.annotations import plainly
 from slencodings.report.markup import Markup, join, tag
 from slencodings.report.summary import Items, KindTable, Person
 
@@ -122,7 +123,8 @@ def named_annotators(rows: list[tuple[int, Person]], most: int, *, verdicts: boo
     for n, row in rows[:most]:
         shows = verdicts and row["verdict"] != "look at"  # which the sentence says already
         verdict = f" ({row['verdict']})" if shows else ""
-        link = tag("a", tag("bdi", row["annotator"], dir="auto"), href=f"#annotator-{n}")
+        name = tag("bdi", plainly(row["annotator"]), dir="auto")
+        link = tag("a", name, href=f"#annotator-{n}")
         named += [", " if named else "", link, verdict]
     return [*named, f" and {len(rows) - most:,} more" if len(rows) > most else ""]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slencodings.annotations import by_annotators, counted
+from slencodings.annotations import by_annotators, counted, plainly
 from slencodings.report.labels import MOST_DRAWN
 from slencodings.report.leading import leading
 from slencodings.report.markup import Markup, tag
@@ -243,7 +243,7 @@ def _next(found: Summary, drawn: set[str]) -> list[Any]:
         heads = ["Item", "Why"] + ["Ask any of"] * todo["named"]
         cells = [
             [to_item(items, row["row"]), rows[row["row"]]["reason"]]
-            + [", ".join(row["ask"]) or "somebody new"] * todo["named"]
+            + [", ".join(map(plainly, row["ask"])) or "somebody new"] * todo["named"]
             for row in todo["few"]
         ]
         parts += [
