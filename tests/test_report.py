@@ -408,6 +408,16 @@ def test_whoever_is_at_chance_comes_first_is_named_in_the_opening_and_is_not_ask
     assert re.search(r'<a href="#next">Annotate \d+ items</a> with too few opinions', opening)
 
 
+def test_labels_and_annotators_that_are_numbers_are_no_quantities():
+    numbers = {"labels": np.arange(1, 4), "annotators": np.arange(10, 16)}
+    page = render(summarise(replace(named_crowd(n=40), **numbers), least_votes=6))
+    for head in ("and", "Ask any of"):
+        cells = re.findall(rf'<td[^>]*data-head="{head}"[^>]*>', page)
+        assert len(cells) >= 3
+        assert not any('class="n"' in cell for cell in cells)
+    assert re.search(r'<td class="n" data-head="Times">', page)
+
+
 def test_names_with_commas_are_quoted_where_several_are_listed():
     said = with_spammers()
     names = [f"ann {m}" if m % 2 else f"Bob, Jr. {m}" for m in range(7)]

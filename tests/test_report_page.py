@@ -66,6 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             replace(named_crowd(n=5), items=np.asarray(["=1+1", "+1", "-1", "@x", 'a "b", c']))
         ),
         "votes only": summarise(named_crowd(n=20), reliability=np.linspace(0.2, 0.9, 60)),
+        "numbers": summarise(replace(named_crowd(n=20), labels=np.arange(20, 23))),
         "halves": summarise(named_crowd(n=len(HALVES))),
     }
     rows = found["halves"]["items"]["rows"]
@@ -223,6 +224,19 @@ def test_where_truth_was_not_asked_no_head_and_no_sentence_calls_a_vote_true(ope
     assert [line for line in lines if not any(words in line for words in about)] == []
     helps = page.locator("[title]").evaluate_all("(all) => all.map((node) => node.title)")
     assert not any("true" in text or "right" in text for text in helps)
+
+
+def test_labels_that_are_numbers_do_not_run_into_their_shares(opened: Open):
+    page = opened("numbers")
+    likely = [cell.splitlines()[0] for cell in column(page, "items-table", "Likely true")]
+    assert all(re.fullmatch(r"2[012]: \d+%", cell) for cell in likely), likely
+    bars = page.locator(".belief").evaluate_all("(all) => all.map((bar) => bar.ariaLabel)")
+    assert all(re.fullmatch(r"(2[012]: \d+%; )+unknown: \d+%", bar) for bar in bars), bars
+    page.locator("#items-table button.more").first.click()
+    opened_item = page.locator("#items-table tr.detail").first
+    assert re.search(r"Likeliest true is “2[012]”, \d+%\.", opened_item.inner_text())
+    without = opened_item.locator("td[data-head='True without them']").all_inner_texts()
+    assert all(re.fullmatch(r"(still|would be) 2[012]: \d+%", cell) for cell in without), without
 
 
 def test_annotators_can_be_sorted_and_searched(opened: Open):

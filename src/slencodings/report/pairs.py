@@ -378,6 +378,6 @@ def _next(found: PairsSummary, drawn: set[str]) -> list[Any]:
              ", ".join(map(plainly, row["annotators"])) or "somebody new", row["reason"]]
             for name, row in zip(names, rows, strict=True)
         ]  # fmt: skip
-        parts.append(table(["Compare", "Times", "By", "Why"], cells))
+        parts.append(table(["Compare", "Times", "By", "Why"], cells, names=["By"]))
     command = tag("code", "sle triage --pairwise LEFT,RIGHT,WINNER --budget N")
     return [*parts, tag("p", command, " plans for a budget and lists all twos.", class_="note")]

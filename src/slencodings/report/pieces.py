@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from slencodings.annotations import plainly
@@ -76,14 +76,21 @@ def figure(
     )
 
 
-def table(heads: list[str], rows: list[list[str]], *, wide: bool = False) -> Markup:
+def table(
+    heads: list[str], rows: list[list[str]], *, names: Collection[str] = (), wide: bool = False
+) -> Markup:
     """A table; what looks like a number goes right, the first cell of a row is its head.
 
-    On a narrow screen each row is a card, and one that is `wide` scrolls instead.
+    Columns of `names` go left, even if those are numbers. On a narrow screen each row is a card,
+    and one that is `wide` scrolls instead.
     """
     side = [
-        "n" if c > 0 and all(not row[c] or _NUMBER.fullmatch(row[c]) for row in rows) else None
-        for c in range(len(heads))
+        "n"
+        if c > 0
+        and head not in names
+        and all(not row[c] or _NUMBER.fullmatch(row[c]) for row in rows)
+        else None
+        for c, head in enumerate(heads)
     ]
     head = [tag("th", text, scope="col", class_=s) for text, s in zip(heads, side, strict=True)]
     return tag(

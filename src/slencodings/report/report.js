@@ -31,7 +31,10 @@
     return node;
   }
   const text = (value) => el("bdi", { dir: "auto" }, value);
-  const brief = (k) => el("bdi", { dir: "auto", title: short[k] === labels[k] ? null : labels[k] }, short[k]);
+  // A label that is a number is not to run into a share: it has its own style, and a colon behind.
+  const label = (name) => el("b", { class: "label" }, text(name));
+  const brief = (k) => el("b", { class: "label" }, el("bdi", { dir: "auto", title: short[k] === labels[k] ? null : labels[k] }, short[k]));
+  const quoted = (k) => `“${labels[k]}”`;
 
   // A spreadsheet would take text that begins like this for a formula.
   const cell = (x) => (typeof x === "string" && /^[=+\-@\t\r]/.test(x) ? `'${x}` : x ?? "");
@@ -166,9 +169,9 @@
   const colour = (k, rank) => (few ? `var(--label-${k})` : rank < 3 ? `var(--label-${rank})` : "var(--rest)");
 
   function beliefs(row) {
-    const said = row.belief.map(([k, b]) => `${labels[k]} ${percent(b)}`);
+    const said = row.belief.map(([k, b]) => `${labels[k]}: ${percent(b)}`);
     const bar = el("div", { class: "belief", role: "img",
-      "aria-label": [...said, `unknown ${percent(row.uncertainty)}`].join(", ") });
+      "aria-label": [...said, `unknown: ${percent(row.uncertainty)}`].join("; ") });
     bar.title = bar.getAttribute("aria-label");
     const all = 1 - row.uncertainty;
     let sum = 0;
@@ -213,22 +216,22 @@
     if (!row.votes) return "Nobody annotated this item.";
     const state = ` It is ${states[row.why]}: ${row.reason}.`;
     const differ = row.label !== row.people_say
-      ? ` People would rather say ${labels[row.people_say]}; those who say ${labels[row.label]} are right more often, or ${labels[row.people_say]} is often said where ${labels[row.label]} is true.` : "";
-    const gold = row.gold == null ? "" : row.gold === row.label ? " The gold label is the same." : ` The gold label is ${labels[row.gold]}.`;
-    return `${leading.is_said} ${labels[row.label]}, ${percent(row.probability)}.${differ}${gold}${state}`;
+      ? ` People would rather say ${quoted(row.people_say)}; those who say ${quoted(row.label)} are right more often, or ${quoted(row.people_say)} is often said where ${quoted(row.label)} is true.` : "";
+    const gold = row.gold == null ? "" : row.gold === row.label ? " The gold label is the same." : ` The gold label is ${quoted(row.gold)}.`;
+    return `${leading.is_said} ${quoted(row.label)}, ${percent(row.probability)}.${differ}${gold}${state}`;
   }
 
   function explain(row) {
     const fields = [row.text == null ? null : field(items.text, row.text), ...items.fields.map((name, f) => field(name, row.fields[f]))];
     const head = [["Said"], items.stated && ["Confidence", true], ["Weight", true], [`${leading.truth ? "True" : leading.head} without ${named ? "them" : "it"}`]].filter(Boolean);
     if (named) head.unshift(["Annotator"]);
-    const lines = row.annotations.map(([who, label, share, stated, weight, leader, probability]) => {
+    const lines = row.annotations.map(([who, given, share, stated, weight, leader, probability]) => {
       const changes = leader !== row.label;
       const cells = [
-        el(named ? "td" : "th", { scope: named ? null : "row" }, el("span", null, text(labels[label]), share < 1 ? ` ${percent(share)}` : "")),
+        el(named ? "td" : "th", { scope: named ? null : "row" }, el("span", null, label(labels[given]), share < 1 ? `: ${percent(share)}` : "")),
         items.stated ? el("td", { class: "n" }, stated == null ? "–" : String(stated)) : null,
         el("td", { class: "n" }, fixed(weight)),
-        el("td", changes ? { class: "changes" } : null, el("span", null, changes ? "would be " : "still ", text(labels[leader]), `, ${percent(probability)}`)),
+        el("td", changes ? { class: "changes" } : null, el("span", null, changes ? "would be " : "still ", label(labels[leader]), `: ${percent(probability)}`)),
       ];
       if (named) cells.unshift(el("th", { scope: "row" }, person(items.annotators[who])));
       return el("tr", null, ...cells.filter(Boolean));
@@ -245,9 +248,9 @@
     head, help, number: true, value: (row) => row[key],
     cell: (row) => (digits === 0 ? count(row[key]) : fixed(row[key], digits)),
   });
-  const likely = (row) => el("span", null, text(labels[row.label]), ` ${percent(row.probability)}`,
-    row.label === row.people_say || !row.votes ? null : el("small", null, "people say ", text(labels[row.people_say])),
-    row.gold == null || row.gold === row.label ? null : el("small", { class: "changes" }, "gold ", text(labels[row.gold])));
+  const likely = (row) => el("span", null, label(labels[row.label]), `: ${percent(row.probability)}`,
+    row.label === row.people_say || !row.votes ? null : el("small", null, "people say ", label(labels[row.people_say])),
+    row.gold == null || row.gold === row.label ? null : el("small", { class: "changes" }, "gold ", label(labels[row.gold])));
   const itemColumns = [
     { head: "Item", value: (row) => row.item, cell: (row) => text(row.item),
       below: (row) => row.text == null ? null : el("p", { class: "snippet", dir: "auto" }, row.text) },
@@ -302,9 +305,9 @@
       own.share.map((line, i) => el("tr", null, el("th", { scope: "row" }, brief(own.labels[i])),
         ...line.map((x, j) => el("td", { class: own.labels[i] === own.labels[j] ? "n same" : x >= 0.2 ? "n changes" : "n" }, percent(x))))), { matrix: true });
     const differ = row.differs.length ? small(`Where they differ most from what is ${leading.truth ? "likely true" : "the likeliest vote"}`, [["Item"], ["Said"], [leading.head]],
-      row.differs.map(([at, name, said, label, probability]) => el("tr", null,
+      row.differs.map(([at, name, said, likely, probability]) => el("tr", null,
         el("th", { scope: "row" }, at == null ? text(name) : toItem(at, name)),
-        el("td", null, brief(said)), el("td", null, el("span", null, brief(label), ` ${percent(probability)}`))))) : null;
+        el("td", null, brief(said)), el("td", null, el("span", null, brief(likely), `: ${percent(probability)}`))))) : null;
     const over = row.trend.length ? small(`Over time: how often they said what is ${leading.truth ? "likeliest true" : "the likeliest vote"} by the others`, [["When"], ["Annotations", true], [rightly, true], [""]],
       row.trend.map((part) => el("tr", null, el("th", { scope: "row", class: "when" }, part.begin === part.end ? part.begin : `${part.begin} to ${part.end}`),
         el("td", { class: "n" }, count(part.annotations)),
@@ -332,7 +335,7 @@
       cell: (row) => between(row.agreement, row.agreement_low, row.agreement_high, 2) },
     known("stated") && by("Stated", "stated", 2, "Mean confidence"), known("earned") && by("Earned", "earned", 2, "Agreement beyond chance with peers"),
     known("said") && { head: "Most confused", wide: true, value: (row) => row.confused_share,
-      cell: (row) => row.said == null ? "–" : el("span", null, "says ", text(row.said), ", peers ", text(row.peers_say), ` (${percent(row.confused_share)})`) },
+      cell: (row) => row.said == null ? "–" : el("span", null, "says ", label(row.said), ", peers ", label(row.peers_say), ` (${percent(row.confused_share)})`) },
     by("Labels changed", "items_changed", 0, `Items whose ${leading.truth ? "likeliest true" : "likeliest"} label would be another without them`),
   ].filter(Boolean);
   const column = (head) => peopleColumns.find((c) => c.head === head);

@@ -138,7 +138,7 @@ def _confused(labels: LabelShares, drawn: set[str], cut: str) -> Any:
         for p in confused["pairs"]
         for j, k in [p["labels"]]
     ]
-    most = table(["Label", "and", "Times", "Share"], pairs)
+    most = table(["Label", "and", "Times", "Share"], pairs, names=["and"])
     return tag(
         "div",
         figure(
@@ -254,7 +254,7 @@ def _next(found: Summary, drawn: set[str]) -> list[Any]:
                 "are expected to mend most labels. Nobody is asked twice about an item, and nobody "
                 "at chance. Collect a part, make this page again, go on.",
             ),
-            table(heads, cells),
+            table(heads, cells, names=["Ask any of"]),
         ]
     if todo["conflict"]:
         cells = [
