@@ -15,6 +15,7 @@ import pytest
 from crowds import named_crowd
 from reporting import HOSTILE, hostile
 
+from slencodings.annotations import Annotations
 from slencodings.report import render, summarise
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -50,6 +51,20 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
+def with_every_verdict() -> Annotations:
+    """Long names, one who is against the crowd, one at chance, and two of few answers."""
+    said = named_crowd(n=160, per=4, people=9, labels=2)
+    said = replace(
+        said,
+        stated=1 - said.uncertainty,
+        annotators=np.asarray([f"{m} a-name-of-one-word@example.org" for m in range(9)]),
+        labels=np.asarray(["one_label_without_an_end_000001", "one_label_without_an_end_000002"]),
+        y=np.select([said.annotator == 0, said.annotator == 1], [1 - said.y, 0], said.y),
+    )
+    seldom = [np.flatnonzero(said.annotator == m)[2:] for m in (7, 8)]
+    return said.rows(np.setdiff1d(np.arange(len(said.item)), np.concatenate(seldom)))
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page of a plain crowd and one of a crowd whose names are attacks."""
@@ -67,6 +82,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ),
         "votes only": summarise(named_crowd(n=20), reliability=np.linspace(0.2, 0.9, 60)),
         "numbers": summarise(replace(named_crowd(n=20), labels=np.arange(20, 23))),
+        "verdicts": summarise(with_every_verdict()),
         "halves": summarise(named_crowd(n=len(HALVES))),
     }
     rows = found["halves"]["items"]["rows"]
@@ -273,11 +289,12 @@ def test_links_lead_to_an_item_and_to_an_annotator_whatever_is_shown(opened: Ope
     first = page.locator("#next a").first
     name = first.inner_text()
     first.click()
-    assert table.locator("button.more[aria-expanded=true]").inner_text() == name
+    # A link to another place is followed a moment later.
+    sync_api.expect(table.locator("button.more[aria-expanded=true]")).to_have_text(name)
     # The same link works again after the list was changed by hand.
     table.get_by_label("Search items").fill("no such item")
     first.click()
-    assert table.locator("button.more[aria-expanded=true]").inner_text() == name
+    sync_api.expect(table.locator("button.more[aria-expanded=true]")).to_have_text(name)
 
 
 def test_the_items_that_are_shown_are_saved_as_csv(opened: Open, tmp_path: Path):
@@ -488,6 +505,18 @@ def test_it_has_no_serious_barriers(opened: Open, name: str, colours: Any):
         if rule["impact"] in ("serious", "critical")
     ]
     assert told == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_no_column_of_annotators_is_out_of_sight_whatever_the_verdicts(opened: Open, colours: str):
+    page = opened("verdicts", colours, width=1280)
+    verdicts = set(column(page, "annotators-table", "Verdict"))
+    assert {"against the crowd", "at chance", "too few to tell"} <= verdicts
+    assert len(page.locator("#annotators-table thead th").all()) == 10
+    cut = page.locator(":is(#annotators-table, #items-table) > .scroll").evaluate_all(
+        "(all) => all.map((box) => box.scrollWidth - box.clientWidth)"
+    )
+    assert cut == [0, 0]
 
 
 def test_on_a_narrow_screen_no_cell_is_out_of_sight(opened: Open):
