@@ -156,16 +156,19 @@ def test_there_are_as_many_encodings_as_the_documents_say():
         a = replace(a, stated=None, uncertainty=0 * a.uncertainty) if sure else a
         return len(methods_for(a))
 
+    all_given = a.completed(crowd.reliability)
+    in_order = count(replace(all_given, ordered=True)) - count(all_given)
+    assert in_order == 2
     words = (
         f"{count(a, sure=True)} where annotators are told apart, {count(a)} with stated "
-        f"confidence, {count(a.completed(crowd.reliability))} with a column of reliability too, "
-        f"and {count(a, sure=True, told_apart=False)} ({count(a, told_apart=False)} with "
-        "confidence)"
+        f"confidence, {count(all_given)} with a column of reliability too, two more with "
+        f"labels in an order, and {count(a, sure=True, told_apart=False)} "
+        f"({count(a, told_apart=False)} with confidence)"
     )
     root = Path(__file__).parents[1]
     assert words in " ".join((root / "docs" / "comparison.md").read_text(encoding="utf-8").split())
     readme = (root / "README.md").read_text(encoding="utf-8")
-    most = count(a.completed(crowd.reliability))
+    most = count(replace(all_given, ordered=True))
     assert f"up to {most} encodings on held-out votes" in readme
 
 

@@ -58,8 +58,9 @@ def test_the_page_says_which_rows_were_left_out(sle: Sle, quiet: tuple[str, ...]
     made = page[page.index('id="made"') :].partition("<h3>")[0]
     noted = re.search(r"<dt>noted while reading</dt><dd>(.*?)</dd>", made)
     assert noted is not None
-    assert "3 rows without confidence left out (--missing drop). 1 row without a label" in noted[1]
-    assert quiet or "3 rows without confidence left out (--missing drop)\n" in told
+    dropped = "3 rows without confidence or annotator left out (--missing drop)"
+    assert f"{dropped}. 1 row without a label" in noted[1]
+    assert quiet or f"{dropped}\n" in told
     Path("crowd.csv").write_text(CSV)
     assert sle("report", "crowd.csv", "-o", "page.html").code == 0
     assert "noted while reading" not in Path("page.html").read_text()
