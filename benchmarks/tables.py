@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import statistics
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import matplotlib.pyplot as plt
@@ -69,7 +71,21 @@ def about(rows: list[Row], name: str) -> str:
     return (
         f"`benchmarks/rows/{name}`: {len(rows):,} runs, {when}; {'; '.join(machines)}. "
         f"{_together(ours)}{'. Peers: ' * bool(ours and peers)}{'; '.join(peers)}."
+        f"{_by_version(rows)}"
     )
+
+
+def _by_version(rows: list[Row]) -> str:
+    """How many runs of each question are of which version of ours, where there are several."""
+    found = defaultdict[str, Counter[str]](Counter)
+    for row in rows:
+        if version := re.search(r"slencodings ([\d.]+)", row["versions"]):
+            found[version[1]][row["question"]] += 1
+    told = (
+        f"{version} in {', '.join(f'{n:,} of {name}' for name, n in sorted(runs.items()))}"
+        for version, runs in sorted(found.items())
+    )
+    return f" Runs by version: {'; '.join(told)}." if len(found) > 1 else ""
 
 
 def _text(table: Table) -> str:

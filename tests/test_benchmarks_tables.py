@@ -180,3 +180,10 @@ def test_what_a_cluster_moves_is_told_from_the_kept_rows():
     text = (turns.ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     for name, part in (moved.parts() | lost.parts()).items():
         assert f"<!-- {name} -->\n{part}\n<!-- end of {name} -->" in text
+
+
+def test_what_was_measured_with_an_earlier_version_is_told():
+    row = {"machine": "m", "cores": 2, "python": "3", "date": "2026", "question": "train"}
+    rows = [row | {"versions": f"slencodings 0.{n}.0, numpy 2"} for n in (1, 1, 2)]
+    assert "Runs by version: 0.1.0 in 2 of train; 0.2.0 in 1 of train." in tables.about(rows, "x")
+    assert "Runs by version" not in tables.about(rows[:2], "x")
