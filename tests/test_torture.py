@@ -117,6 +117,14 @@ def test_the_seconds_of_every_reader_are_kept():
     assert set(json.loads(fuzz.FUZZED.read_text())) == set(READERS)
 
 
+def test_each_format_has_had_the_hour_that_security_tells():
+    had = fuzz.by_format(json.loads(fuzz.FUZZED.read_text()))
+    assert {name for name, seconds in had.items() if seconds < 3600} == {"db"}
+    told = (Path(__file__).parents[1] / "SECURITY.md").read_text(encoding="utf-8")
+    assert len(had) == 9
+    assert "so far minutes for SQLite" in told
+
+
 def test_the_least_fuzzed_reader_comes_first_that_nobody_is_at(ledger: Path, tmp_path: Path):
     with fuzz.least_fuzzed(tmp_path) as first, fuzz.least_fuzzed(tmp_path) as second:
         assert first == ("a.jsonl", 65)  # 70 for both of CSV
