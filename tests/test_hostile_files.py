@@ -322,6 +322,11 @@ def test_a_column_whose_name_is_no_text_is_refused(tmp_path: Path):
         assert said == f"{name} is damaged: the name of a column is no text. Copy it again."
 
 
+def test_a_column_of_features_whose_name_would_be_cut_is_refused(tmp_path: Path):
+    said = refused(READERS["texts.jsonl"], b'{"ite\\u0000m": "x", "text": ""}', tmp_path)
+    assert said == "texts.jsonl has a column 'ite\\x00m'; names end at \\x00. Rename it."
+
+
 @pytest.mark.parametrize(
     ("path", "new", "words"),
     [

@@ -148,6 +148,9 @@ def _from_table(
         inputs = [text] if text else [name for name in names if name != column]
         if not inputs:
             raise ValueError(f"{called} has no columns but {column!r}; features are needed.")
+        if cut := next((name for name in (column, *inputs) if "\0" in name), None):
+            # DuckDB hands out the part before it.
+            raise ValueError(f"{called} has a column {cut!r}; names end at \\x00. Rename it.")
         numbers = [] if text else inputs
         or_else = "say that it is the text to learn from: text={}"
         relation = typed(table.pick([column, *inputs], numbers), numbers, or_else=or_else)
