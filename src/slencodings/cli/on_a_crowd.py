@@ -57,6 +57,27 @@ def _options(
     """The options of all verbs, for `on_a_crowd`."""
 
 
+def _reader(
+    source: list[str],
+    reading: Reading,
+    say: Say,
+    progress: Progress,
+    in_words: Callable[[str], str],
+) -> Read:
+    from slencodings.files.crowd import read_crowd
+    from slencodings.files.pairs import read_pairs
+
+    noted: list[str] = []
+
+    def note(what: str, text: str) -> None:
+        noted.extend([in_words(text)] if what == "note" else [])
+        say(what, text)
+
+    crowd = partial(read_crowd, source, reading, say=note, progress=progress)
+    pairs = partial(read_pairs, source, reading=reading, say=note)
+    return Read(source, crowd, pairs, say, progress, noted)
+
+
 def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
     """A command from a verb: with the options by which a crowd is read, and its rows written.
 
@@ -78,19 +99,9 @@ def on_a_crowd(verb: Callable[..., Found]) -> Callable[..., None]:
         **given: Any,
     ) -> Callable[[], None] | None:
         from slencodings.annotations import counted
-        from slencodings.files.crowd import read_crowd
-        from slencodings.files.pairs import read_pairs
         from slencodings.files.rows import check_rows_target, write_rows
 
-        noted: list[str] = []
-
-        def note(what: str, text: str) -> None:
-            noted.extend([in_words(text)] if what == "note" else [])
-            say(what, text)
-
-        crowd = partial(read_crowd, source, reading, say=note, progress=progress)
-        pairs = partial(read_pairs, source, reading=reading, say=note)
-        read = Read(source, crowd, pairs, say, progress, noted)
+        read = _reader(source, reading, say, progress, in_words)
         if writes_itself:
             return verb(read, output=output, **given).show
         if output is not None:
